@@ -1,0 +1,58 @@
+"""Confidence-weighted linear classification of text: one pass, and it knows how sure it is.
+
+Names are imported when they are first used, so that importing sureline costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sureline.errors import DataError, InvalidParameter, SurelineError
+    from sureline.estimators import (
+        AdaGradClassifier,
+        AROWClassifier,
+        CWClassifier,
+        NHERDClassifier,
+        PAClassifier,
+        PerceptronClassifier,
+        SCWClassifier,
+        SOPClassifier,
+    )
+
+__all__ = [
+    "AROWClassifier",
+    "AdaGradClassifier",
+    "CWClassifier",
+    "DataError",
+    "InvalidParameter",
+    "NHERDClassifier",
+    "PAClassifier",
+    "PerceptronClassifier",
+    "SCWClassifier",
+    "SOPClassifier",
+    "SurelineError",
+    "__version__",
+]
+
+_ERRORS = {"DataError", "InvalidParameter", "SurelineError"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sureline")
+    if name in _ERRORS:
+        return getattr(import_module("sureline.errors"), name)
+    if name.startswith("_"):
+        raise AttributeError(f"module 'sureline' has no attribute {name!r}")
+    try:
+        return getattr(import_module("sureline.estimators"), name)
+    except AttributeError:
+        raise AttributeError(f"module 'sureline' has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return __all__

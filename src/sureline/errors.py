@@ -1,0 +1,13 @@
+"""Every error that sureline raises on purpose; the lowest room, imported by all others."""
+
+
+class SurelineError(Exception):
+    """The parent of all sureline errors: catch this one to catch them all."""
+
+
+class InvalidParameter(SurelineError, ValueError):
+    """A parameter, or a combination of parameters, that does not exist or is out of range."""
+
+
+class DataError(SurelineError, ValueError):
+    """Input that cannot be learned from or predicted on: it says which row and why."""

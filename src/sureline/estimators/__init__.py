@@ -1,0 +1,86 @@
+"""The scikit-learn face: validation, state, fit, partial_fit, predictions."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import Any
+
+from sureline.estimators import families
+from sureline.estimators.describing import classifier, described
+from sureline.estimators.families import (
+    AdaGradClassifier,
+    AROWClassifier,
+    COVARIANCE,
+    Covariance,
+    CWClassifier,
+    NHERDClassifier,
+    PAClassifier,
+    PerceptronClassifier,
+    SCWClassifier,
+    SOPClassifier,
+)
+from sureline.estimators.online import OnlineClassifier
+from sureline.rules import Rule, rules
+
+__all__ = [
+    "AROWClassifier",
+    "AdaGradClassifier",
+    "CWClassifier",
+    "NHERDClassifier",
+    "OnlineClassifier",
+    "PAClassifier",
+    "PerceptronClassifier",
+    "SCWClassifier",
+    "SOPClassifier",
+    "classifier_for",
+]
+
+
+@cache
+def classifier_for(name: str) -> type[OnlineClassifier]:
+    """The class that offers the rule `name`.
+
+    A rule that names no class written by hand gets one made of what its file declares, so that
+    adding a rule is adding one file. The class is importable from here under the name that the
+    rule gives it, and so can be pickled.
+
+    Parameters
+    ----------
+    name : str
+        A rule's name, as `sureline rules` lists them.
+
+    Returns
+    -------
+    type
+        A subclass of `OnlineClassifier`. Where a class offers several rules, the rule's
+        ``settings`` tell which parameters choose it.
+
+    Examples
+    --------
+    >>> from sureline.estimators import classifier_for
+    >>> classifier_for("arow").__name__
+    'AROWClassifier'
+    """
+    rule = rules()[name]
+    written = getattr(families, rule.estimator, None)
+    return written if written is not None else _made_for(rule)
+
+
+@cache
+def _made_for(rule: Rule) -> type[OnlineClassifier]:
+    """A class for a rule that has none."""
+    annotations: dict[str, Any] = {p.name: float for p in rule.parameters}
+    body: dict[str, Any] = {p.name: p.default for p in rule.parameters}
+    if rule.step and "identity" not in rule.covariances:
+        annotations["covariance"] = Covariance
+        body["covariance"] = described(rule.covariances[0], COVARIANCE)
+    body |= {"__annotations__": annotations, "__doc__": rule.title + ".", "__module__": __name__}
+    return classifier(type(rule.estimator, (OnlineClassifier,), body))
+
+
+def __getattr__(name: str) -> type[OnlineClassifier]:
+    for rule in rules().values():
+        if rule.estimator == name:
+            return classifier_for(rule.name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

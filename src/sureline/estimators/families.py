@@ -1,0 +1,174 @@
+"""The classifiers by name: each adds its own parameters; the rest is `OnlineClassifier`'s."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sureline.estimators.describing import classifier, described
+from sureline.estimators.online import OnlineClassifier
+
+Covariance = Literal["diagonal-kl", "diagonal-l2", "diagonal-exact", "full"]
+COVARIANCE = (
+    "How the uncertainty is kept: one variance a feature, taken from the diagonal of the precision "
+    "(kl) or of the covariance (l2) after each step or optimal among diagonals (exact), or the full "
+    "matrix, for dense inputs of up to a few thousand features."
+)
+
+
+@classifier
+class CWClassifier(OnlineClassifier):
+    """Confidence-weighted learning: change as little as makes the example right with confidence.
+
+    It learns fast, often from a single pass, and trusts every label: on noisy labels prefer
+    `AROWClassifier` or `SCWClassifier`.
+
+    Examples
+    --------
+    >>> from sureline import CWClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = CWClassifier(random_state=0).fit(X, ["spam", "ham", "spam", "ham"])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    ['spam']
+    >>> model.predict_proba([[1, 0, 0]]).round(2).tolist()
+    [[0.09, 0.91]]
+    """
+
+    constraint: Literal["stdev", "variance"] = described(
+        "stdev",
+        "What the margin is compared with: the standard deviation of the score, as the probability "
+        "asks for, or its variance, the first paper's simplification.",
+    )
+    confidence: float = 0.9
+    covariance: Covariance = described("diagonal-kl", COVARIANCE)
+    initial_variance: float = 1.0
+
+
+@classifier
+class AROWClassifier(OnlineClassifier):
+    """Adaptive regularization of weights: confidence-weighted learning that stands noisy labels.
+
+    Examples
+    --------
+    >>> from sureline import AROWClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = AROWClassifier(r=0.1, random_state=0).fit(X, [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    [1]
+    >>> model.variance_.shape
+    (1, 3)
+    """
+
+    r: float = 1.0
+    covariance: Covariance = described("diagonal-kl", COVARIANCE)
+
+
+@classifier
+class SCWClassifier(OnlineClassifier):
+    """Soft confidence-weighted learning: CW with a price on missing the constraint.
+
+    Examples
+    --------
+    >>> from sureline import SCWClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = SCWClassifier(variant=2, random_state=0).fit(X, [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    [1]
+    """
+
+    variant: Literal[1, 2] = described(
+        1, "Whether the miss costs in proportion (SCW-I) or by its square (SCW-II)."
+    )
+    confidence: float = 0.9
+    C: float = 1.0
+    covariance: Covariance = described("diagonal-kl", COVARIANCE)
+
+
+@classifier
+class NHERDClassifier(OnlineClassifier):
+    """Normal herding: move the whole distribution of weights towards a margin of 1.
+
+    Examples
+    --------
+    >>> from sureline import NHERDClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = NHERDClassifier(random_state=0).fit(X, [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    [1]
+    """
+
+    C: float = 1.0
+    covariance: Covariance = described("diagonal-kl", COVARIANCE)
+
+
+@classifier
+class PAClassifier(OnlineClassifier):
+    """Passive-aggressive learning: the smallest change that gives each example a margin of 1.
+
+    Examples
+    --------
+    >>> from sureline import PAClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = PAClassifier(C=0.5, random_state=0).fit(X, [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    [1]
+    """
+
+    variant: Literal[0, 1, 2] = described(
+        1, "Hard margin (0, PA), linear slack (1, PA-I) or squared slack (2, PA-II)."
+    )
+    C: float = 1.0
+
+
+@classifier
+class PerceptronClassifier(OnlineClassifier):
+    """The perceptron, by default averaged over all its weight vectors.
+
+    Examples
+    --------
+    >>> from sureline import PerceptronClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = PerceptronClassifier(random_state=0).fit(X, [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    [1]
+    """
+
+    average: bool = described(
+        True, "Whether to predict with the average of all weight vectors, or with the last."
+    )
+
+
+@classifier
+class SOPClassifier(OnlineClassifier):
+    """The diagonal second-order perceptron: rare features move further than frequent ones.
+
+    Examples
+    --------
+    >>> from sureline import SOPClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = SOPClassifier(random_state=0).fit(X, [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    [1]
+    """
+
+    a: float = 1.0
+
+
+@classifier
+class AdaGradClassifier(OnlineClassifier):
+    """AdaGrad with the hinge loss: a step size a feature, and weights of exactly 0 on request.
+
+    Examples
+    --------
+    >>> from sureline import AdaGradClassifier
+    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+    >>> model = AdaGradClassifier(l1=0.1, random_state=0).fit(X, [1, 0, 1, 0])
+    >>> model.predict([[1, 0, 0]]).tolist()
+    [1]
+    """
+
+    eta: float = 1.0
+    l1: float = 0.0
+    delta: float = 1.0
+    variant: Literal["comid", "rda"] = described(
+        "comid", "Composite mirror descent, or regularized dual averaging."
+    )

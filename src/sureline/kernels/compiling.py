@@ -1,0 +1,91 @@
+"""How plain functions become compiled ones: once, on first use, kept in Numba's disk cache.
+
+Rules reach the loops as typed function pointers. A closure, or a jitted function as a plain
+argument, would make a cache key that no other process has, and every new rule would compile every
+loop again; a function pointer does neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numba
+from numba import types
+from numba.extending import register_jitable
+
+REAL = {"float32": types.float32, "float64": types.float64}
+f8, i8, flag = types.float64, types.int64, types.boolean
+
+STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)
+EXACT = f8(f8, f8, types.Array(f8, 1, "C"), f8, f8, f8, f8, f8)
+
+
+def array(item: Any, ndim: int = 1) -> Any:
+    """A contiguous array that a kernel writes to."""
+    return types.Array(item, ndim, "C")
+
+
+def given(item: Any, ndim: int = 1) -> Any:
+    """A contiguous array that a kernel only reads, so that read-only memory will do."""
+    return types.Array(item, ndim, "C", readonly=True)
+
+
+def rows(real: Any) -> tuple[Any, ...]:
+    """The three arrays of sparse rows: indptr, indices, data."""
+    return given(i8), given(types.int32), given(real)
+
+
+def examples(real: Any) -> tuple[Any, ...]:
+    """Rows with their signs and weights, and the order in which to learn them."""
+    return (*rows(real), given(f8), given(f8), given(i8))
+
+
+def own_row(real: Any) -> tuple[Any, ...]:
+    """What a rule's own row functions are given."""
+    _, indices, data = rows(real)
+    return i8, i8, indices, data, array(real, 3), i8, array(i8, 2), i8, f8, given(f8)
+
+
+def own_score(real: Any) -> Any:
+    """The signature of a rule's own score."""
+    return f8(*own_row(real))
+
+
+def own_update(real: Any) -> Any:
+    """The signature of a rule's own update."""
+    return flag(*own_row(real), f8, f8, f8)
+
+
+@cache
+def compiled(
+    function: Callable[..., Any], signature: Any, inlined: tuple[Callable[..., Any], ...] = ()
+) -> Callable[..., Any]:
+    """`function` compiled for `signature`, from the disk cache where it has been before.
+
+    Where no folder for the cache can be written (a read-only installation without a home), the
+    function is compiled for this process only.
+    """
+    for callee in inlined:
+        register_jitable(callee)
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return numba.njit(signature, cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError as error:
+        if "cache" not in str(error):
+            raise
+        return numba.njit(signature, **options)(function)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loop over rows and, for a given kind of number, its signature."""
+
+    function: Callable[..., Any]
+    signature: Callable[[Any], Any]
+
+    def compiled(self, dtype: str) -> Callable[..., Any]:
+        """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
+        return compiled(self.function, self.signature(REAL[dtype]))

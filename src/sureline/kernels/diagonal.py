@@ -1,0 +1,228 @@
+"""Learning with one mean and one variance a feature, side by side in the table.
+
+Row 0 of the table is the constant feature. A rule turns the margin m and its variance v into the
+step t and the precision gain E; how E reaches the variances is the choice of projection.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import register_jitable
+
+from sureline.kernels.compiling import (
+    EXACT,
+    STEP,
+    Kernel,
+    array,
+    examples,
+    f8,
+    flag,
+    i8,
+)
+from sureline.kernels.prefetch import prefetch
+
+# Below this a margin variance counts as zero: its reciprocal is no longer safe.
+TINY = 1e-290
+# A precision gain is cut here, so that neither 0 × ∞ nor ∞ − ∞ can arise.
+HUGE = 1e300
+
+
+@register_jitable
+def shared(t: float, E: float, c: float) -> tuple[float, float]:
+    """The step that goes the share c of the way from the old Gaussian to the new one."""
+    return c * t * ((1.0 + E) / (1.0 + c * E)), c * E
+
+
+def learn_diagonal(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    sign: Any,
+    weight: Any,
+    order: Any,
+    table: Any,
+    constant: float,
+    step: Any,
+    a: float,
+    b: float,
+    share: bool,
+    drop: bool,
+    floor: float,
+    rest: Any,
+    counts: Any,
+) -> int:
+    """Learn rows in `order`; return the row whose numbers overflowed, or -1.
+
+    `drop` keeps the diagonal of the covariance (L2), otherwise that of the precision (KL); `rest`
+    has room for the longest row. Adds the updates and the mistakes to `counts`.
+    """
+    for q in range(order.size):
+        i = order[q]
+        if q + 1 < order.size:
+            for k in range(indptr[order[q + 1]], indptr[order[q + 1] + 1]):
+                prefetch(table, indices[k] + 1)
+        start, stop = indptr[i], indptr[i + 1]
+        y, c = sign[i], weight[i]
+        m = constant * np.float64(table[0, 0])
+        v = constant * np.float64(table[0, 1])
+        for k in range(start, stop):
+            j, x = indices[k] + 1, np.float64(data[k])
+            m += table[j, 0] * x
+            v += table[j, 1] * x * x
+        m *= y
+        if not math.isfinite(m + v):
+            return int(i)
+        if m <= 0.0:
+            counts[1] += 1
+        if v <= TINY:
+            continue
+        t, E = step(m, v, 1.0 if share else c, a, b)
+        if t == 0.0 and E == 0.0:
+            continue
+        counts[0] += 1
+        E = min(E, HUGE)
+        if share and c != 1.0:
+            t, E = shared(t, E, c)
+        t *= y
+        inverse = 1.0 / v
+        checked = 0.0
+        s = np.float64(table[0, 1])
+        if drop:
+            after = 0.0
+            for k in range(stop - 1, start - 1, -1):
+                x = np.float64(data[k])
+                rest[k - start] = after
+                after += table[indices[k] + 1, 1] * x * x * inverse
+            table[0, 0] += t * (s * constant * inverse)
+            table[0, 1] = max(s * dropped(after, E), floor) if constant > 0.0 else s
+            before = s * constant * inverse
+            for k in range(start, stop):
+                j, x = indices[k] + 1, np.float64(data[k])
+                s = np.float64(table[j, 1])
+                table[j, 0] += t * (s * x * inverse)
+                table[j, 1] = max(s * dropped(before + rest[k - start], E), floor)
+                before += s * x * x * inverse
+                checked += table[j, 0]
+        else:
+            table[0, 0] += t * (s * constant * inverse)
+            table[0, 1] = max(s / (1.0 + E * (s * constant * inverse)), floor)
+            for k in range(start, stop):
+                j, x = indices[k] + 1, np.float64(data[k])
+                s = np.float64(table[j, 1])
+                table[j, 0] += t * (s * x * inverse)
+                table[j, 1] = max(s / (1.0 + E * (s * x * x * inverse)), floor)
+                checked += table[j, 0]
+        if not math.isfinite(checked + table[0, 0]):
+            return int(i)
+    return -1
+
+
+@register_jitable
+def dropped(others: float, E: float) -> float:
+    """The factor on a variance when off-diagonals of the covariance are dropped (L2)."""
+    return others if E >= HUGE else (1.0 + E * others) / (1.0 + E)
+
+
+def learn_exact(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    sign: Any,
+    weight: Any,
+    order: Any,
+    table: Any,
+    constant: float,
+    step: Any,
+    exact: Any,
+    a: float,
+    b: float,
+    share: bool,
+    floor: float,
+    room: Any,
+    counts: Any,
+) -> int:
+    """As `learn_diagonal`, with the optimum among diagonal covariances, which `exact` finds.
+
+    `room` has a place for the constant feature and for each feature of the longest row.
+    """
+    for i in order:
+        start, stop = indptr[i], indptr[i + 1]
+        y, c = sign[i], weight[i]
+        m = constant * np.float64(table[0, 0])
+        w = room[: stop - start + 1]
+        w[0] = constant * np.float64(table[0, 1])
+        v = w[0]
+        for k in range(start, stop):
+            j, x = indices[k] + 1, np.float64(data[k])
+            m += table[j, 0] * x
+            w[k - start + 1] = table[j, 1] * x * x
+            v += w[k - start + 1]
+        m *= y
+        if not math.isfinite(m + v):
+            return int(i)
+        if m <= 0.0:
+            counts[1] += 1
+        if v <= TINY:
+            continue
+        t, E = step(m, v, 1.0 if share else c, a, b)
+        if t == 0.0 and E == 0.0:
+            continue
+        counts[0] += 1
+        t = exact(m, v, w, t, min(E, HUGE), c, a, b)
+        if share and c != 1.0:
+            t *= c
+        else:
+            c = 1.0
+        inverse = 1.0 / v
+        checked = 0.0
+        for k in range(start - 1, stop):
+            if k < start:
+                j, x = np.int64(0), constant
+            else:
+                j, x = np.int64(indices[k] + 1), np.float64(data[k])
+            s, growth = np.float64(table[j, 1]), min(w[k - start + 1], HUGE)
+            reached = 1.0 + c * (growth - 1.0)
+            table[j, 0] += y * t * (s * x * inverse) * (growth / reached)
+            table[j, 1] = max(s / reached, floor)
+            checked += table[j, 0]
+        if not math.isfinite(checked):
+            return int(i)
+    return -1
+
+
+LEARN_DIAGONAL = Kernel(
+    learn_diagonal,
+    lambda real: i8(
+        *examples(real),
+        array(real, 2),
+        f8,
+        types.FunctionType(STEP),
+        f8,
+        f8,
+        flag,
+        flag,
+        f8,
+        array(f8),
+        array(i8),
+    ),
+)
+LEARN_EXACT = Kernel(
+    learn_exact,
+    lambda real: i8(
+        *examples(real),
+        array(real, 2),
+        f8,
+        types.FunctionType(STEP),
+        types.FunctionType(EXACT),
+        f8,
+        f8,
+        flag,
+        f8,
+        array(f8),
+        array(i8),
+    ),
+)

@@ -1,0 +1,39 @@
+"""Passive-aggressive learning, squared slack (PA-II).
+
+Problem: argmin ½‖w − wᵢ‖² + C max(0, 1 − y w·x)².
+
+Symbols: m = y wᵢ·x, the signed margin; v = ‖x‖²; t = τv, how far the margin moves.
+
+Differs: a weight c multiplies the cost: C·c in place of C.
+
+Cite: Koby Crammer, Ofer Dekel, Joseph Keshet, Shai Shalev-Shwartz and Yoram Singer. Online
+passive-aggressive algorithms. JMLR 7, 2006.
+"""
+
+from sureline.rules.parameters import AGGRESSIVENESS
+from sureline.rules.registry import Rule, imbalance, register
+
+
+def step(m: float, v: float, c: float, C: float, _: float) -> tuple[float, float]:
+    return max(0.0, 1.0 - m) * (v / (v + 1.0 / (2.0 * C * c))), 0.0
+
+
+def residual(m: float, v: float, t: float, E: float, C: float, _: float) -> float:
+    if t == 0.0:
+        return float(m < 1.0)
+    return imbalance(t / v, -2.0 * C, 2.0 * C * m, 2.0 * C * t)
+
+
+register(
+    Rule(
+        module=__name__,
+        name="pa-ii",
+        estimator="PAClassifier",
+        settings={"variant": 2},
+        parameters=(AGGRESSIVENESS,),
+        constants=lambda C: (C,),
+        step=step,
+        covariances=("identity",),
+        residual=residual,
+    )
+)

@@ -1,0 +1,159 @@
+"""What a rule is, and the registry that its file enters by ending in ``register(Rule(...))``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.errors import InvalidParameter
+
+Vector = NDArray[np.float64]
+
+# step(m, v, c, a, b) -> (t, E): margin, margin variance, example weight and the rule's two
+# constants give how far the margin moves and the precision the example brings; (0, 0) is passive.
+Step = Callable[[float, float, float, float, float], tuple[float, float]]
+# exact(m, v, w, t, E, c, a, b) -> t: as above, with w[p] = s_p x_p² for every nonzero and the
+# full-covariance (t, E) to start from; it replaces w[p] by the growth of feature p's precision.
+Exact = Callable[..., float]
+# residual(m, v, t, E, a, b), or exact_residual(m, v, w, t, growth, a, b): how far the step is
+# from satisfying the conditions of the optimum, relative to the terms that should cancel.
+Residual = Callable[..., float]
+
+COVARIANCES = ("diagonal-kl", "diagonal-l2", "diagonal-exact", "full")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number a rule takes: its default, the range it may lie in and what it means."""
+
+    name: str
+    default: float
+    low: float
+    high: float
+    meaning: str
+    closed: Literal["left", "neither"] = "neither"
+
+    @property
+    def interval(self) -> str:
+        """The range in the notation of mathematics, such as ``[0.5, 1)``."""
+        return f"{'[' if self.closed == 'left' else '('}{self.low:g}, {self.high:g})"
+
+    def check(self, value: object, owner: str) -> float:
+        """Return `value` as a float, or say what is allowed."""
+        if isinstance(value, Real) and not isinstance(value, bool):
+            number = float(value)
+            above = number >= self.low if self.closed == "left" else number > self.low
+            if above and number < self.high:
+                return number
+        raise InvalidParameter(
+            f"{owner}: {self.name} must be a number in {self.interval}, got {value!r}"
+        )
+
+
+@dataclass(frozen=True)
+class OwnKernel:
+    """What a rule that is not of the shape (m, v) -> (t, E) does with one row.
+
+    ``score(start, stop, indices, data, table, column, stamps, clock, constant, p)`` reads the row's
+    score, ``update(..., p, m, y, c)`` learns it with signed margin m and tells whether it changed
+    anything; both are compiled, together with the `inlined` functions they call. `table` has shape
+    (1 + features, slots, columns); its row 0 belongs to the constant feature, whose value is
+    `constant`. ``weights(values, skipped, clock, p)`` gives a column's linear weights.
+    Slots start at ``initial(*p)``. `clock` counts the examples before this one and `stamps` may
+    hold a clock for every feature.
+    """
+
+    score: Callable[..., float]
+    update: Callable[..., bool]
+    weights: Callable[..., Any]
+    initial: Callable[..., tuple[float, ...]]
+    inlined: tuple[Callable[..., float], ...] = ()
+    stamps: bool = False
+
+
+def no_constants(**_: float) -> tuple[float, ...]:
+    """The constants of a rule that has none."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One update rule, as its file declares it.
+
+    `estimator` is the class that offers the rule and `settings` what its parameters must be for
+    that. `weight` tells what an example's weight means: ``"cost"``, it scales the cost of missing
+    the example and the step function sees it; ``"share"``, how far to go from the old Gaussian to
+    the one that satisfies a hard constraint. `average` asks for the average of all weight
+    vectors, `scale_free` says that Σ → Σ/c, μ → μ/√c changes no prediction.
+    """
+
+    module: str
+    name: str
+    estimator: str
+    parameters: tuple[Parameter, ...] = ()
+    settings: Mapping[str, str | int | bool] = field(default_factory=dict)
+    constants: Callable[..., tuple[float, ...]] = no_constants
+    step: Step | None = None
+    covariances: tuple[str, ...] = ()
+    exact: Exact | None = None
+    residual: Residual | None = None
+    exact_residual: Residual | None = None
+    weight: Literal["cost", "share"] = "cost"
+    average: bool = False
+    scale_free: bool = False
+    kernel: OwnKernel | None = None
+
+    @property
+    def text(self) -> str:
+        """The words at the head of the rule's file."""
+        return inspect.getdoc(importlib.import_module(self.module)) or ""
+
+    @property
+    def title(self) -> str:
+        """The first line of the rule's file."""
+        return self.text.partition("\n")[0].rstrip(".")
+
+    def paragraphs(self, label: str) -> list[str]:
+        """The paragraphs of the file's head that start with ``label:``, without it."""
+        return [
+            " ".join(part.split()).removeprefix(f"{label}: ")
+            for part in re.split(r"\n\s*\n", self.text)
+            if part.startswith(f"{label}: ")
+        ]
+
+
+_rules: dict[str, Rule] = {}
+
+
+def register(rule: Rule) -> Rule:
+    """Enter `rule` under its name; the last line of its file."""
+    known = _rules.setdefault(rule.name, rule)
+    if known.module != rule.module:
+        raise InvalidParameter(
+            f"two files register a rule named {rule.name!r}: {known.module} and {rule.module}"
+        )
+    return known
+
+
+def rules() -> dict[str, Rule]:
+    """Every rule by name; reads each file of this folder the first time."""
+    package = importlib.import_module(__package__)
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+    return dict(sorted(_rules.items()))
+
+
+def imbalance(*terms: float) -> float:
+    """How far `terms` are from adding up to zero, relative to their size."""
+    size = math.fsum(abs(term) for term in terms)
+    return abs(math.fsum(terms)) / size if size > 0 else 0.0
