@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 from typing import Any
 
 from sureline.estimators import families
 from sureline.estimators.describing import classifier, described
 from sureline.estimators.families import (
+    COVARIANCE,
     AdaGradClassifier,
     AROWClassifier,
-    COVARIANCE,
     Covariance,
     CWClassifier,
     NHERDClassifier,

@@ -41,7 +41,8 @@ covariance_ : array of shape (1, n_features, n_features)
 
 def described(default: T, meaning: str) -> T:
     """A parameter with its default and a sentence on what it means."""
-    return cast(T, dataclasses.field(default=default, metadata={"meaning": meaning}))
+    field: T = dataclasses.field(default=default, metadata={"meaning": meaning})
+    return field
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -50,7 +51,7 @@ def classifier(cls: C) -> C:
 
     Numbers that a rule declares take their range and their sentence from the registry.
     """
-    made = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
+    made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
     declared = {
         parameter.name: parameter
         for rule in rules().values()
@@ -59,7 +60,7 @@ def classifier(cls: C) -> C:
     }
     hints = get_type_hints(cls)
     own_first = sorted(
-        dataclasses.fields(cast(Any, made)), key=lambda field: field.name not in cls.__annotations__
+        dataclasses.fields(made), key=lambda field: field.name not in cls.__annotations__
     )
     lines = ["Parameters", "----------"]
     for field in own_first:

@@ -10,8 +10,8 @@ from sureline.estimators.online import OnlineClassifier
 Covariance = Literal["diagonal-kl", "diagonal-l2", "diagonal-exact", "full"]
 COVARIANCE = (
     "How the uncertainty is kept: one variance a feature, taken from the diagonal of the precision "
-    "(kl) or of the covariance (l2) after each step or optimal among diagonals (exact), or the full "
-    "matrix, for dense inputs of up to a few thousand features."
+    "(kl) or of the covariance (l2) after each step, or optimal among diagonals (exact); or the "
+    "full matrix, for dense inputs of up to a few thousand features."
 )
 
 

@@ -18,7 +18,7 @@ from sureline.kernels.own import LEARN_OWN, SCORE_OWN
 from sureline.kernels.scoring import SCORE, SPREAD
 from sureline.kernels.spherical import LEARN_SPHERICAL
 from sureline.model import Layout, State
-from sureline.rules import Rule
+from sureline.rules import OwnKernel, Rule
 
 Floats = NDArray[np.float64]
 
@@ -60,11 +60,9 @@ class Learner:
     def _step(self) -> Any:
         return compiled(self.rule.step, STEP)
 
-    @cached_property
-    def _own(self) -> tuple[Any, Any]:
+    def _own(self, kernel: OwnKernel) -> tuple[Any, Any]:
         """The rule's own score and update, compiled."""
-        kernel, real = self.rule.kernel, REAL[self.dtype]
-        assert kernel is not None
+        real = REAL[self.dtype]
         return (
             compiled(kernel.score, own_score(real), kernel.inlined),
             compiled(kernel.update, own_update(real), kernel.inlined),
@@ -85,7 +83,7 @@ class Learner:
         floor = FLOOR * self.initial_variance
         failed: int
         if self.rule.kernel is not None:
-            score, update = self._own
+            score, update = self._own(self.rule.kernel)
             failed = LEARN_OWN.compiled(self.dtype)(
                 *examples,
                 state.table,
@@ -158,16 +156,16 @@ class Learner:
         state.counts[2] += order.size
         if failed >= 0:
             raise DataError(
-                f"learning row {failed} overflowed {self.dtype}: its values, or those of rows before "
-                "it, are too large or too small; scale the features to about 1, for example with "
-                "sklearn.preprocessing.MaxAbsScaler, and fit again"
+                f"learning row {failed} overflowed {self.dtype}: its values, or those of rows "
+                "before it, are too large or too small; scale the features to about 1, for "
+                "example with sklearn.preprocessing.MaxAbsScaler, and fit again"
             )
 
     def scores(self, state: State, rows: Rows) -> Floats:
         """The mean score of every row; positive speaks for the second class."""
         out = np.empty(len(rows))
         if self.rule.kernel is not None:
-            score, _ = self._own
+            score, _ = self._own(self.rule.kernel)
             SCORE_OWN.compiled(self.dtype)(
                 *rows,
                 state.table,
@@ -221,6 +219,7 @@ def choose_covariance(rule: Rule, covariance: str | None, owner: str) -> str:
     if covariance not in rule.covariances:
         allowed = ", ".join(repr(name) for name in rule.covariances)
         raise InvalidParameter(
-            f"{owner}: the rule {rule.name} has no covariance={covariance!r}; choose one of {allowed}"
+            f"{owner}: the rule {rule.name} has no covariance={covariance!r}; "
+            f"choose one of {allowed}"
         )
     return covariance

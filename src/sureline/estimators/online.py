@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,8 @@ from sureline.estimators.rows import Rows, as_rows
 from sureline.model import State
 from sureline.rules import Parameter, Rule, rules
 
+F = TypeVar("F")
+
 FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
 MEMORY = Parameter("memory_limit_gb", 4.0, 0.0, np.inf, "")
 
@@ -33,8 +35,13 @@ def _keeps_variance(estimator: OnlineClassifier) -> bool:
     return hasattr(estimator, "covariance")
 
 
+def with_variance(method: F) -> F:
+    """Offer `method` only by classifiers that keep variances, so that hasattr tells."""
+    return cast(F, available_if(_keeps_variance)(method))
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
     """What every online classifier does; the rule comes from the registry."""
 
     max_iter: int = described(5, "How many passes `fit` makes over the examples, at most.")
@@ -100,14 +107,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classes.size < 2:
             raise ValueError(
                 f"{self._name}.fit needs examples of two classes; y holds one class only, "
-                f"{classes[0]!r}. To learn from a stream that starts with one class, use partial_fit"
+                f"{classes[0]!r}. To learn from a stream that starts with one class, use "
+                "partial_fit"
             )
         _refuse_more_than_two(classes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if learner.rule.weight == "share":
             weight = weight / max(1.0, weight.max())
         weight = weight * self._class_weights(classes, y, learner.rule)[codes]
-        rows, sign = as_rows(X), 2.0 * codes - 1.0
+        rows, sign = as_rows(X), np.where(codes == 1, 1.0, -1.0)
         rng = check_random_state(self.random_state)
         train, held = self._split(np.flatnonzero(weight > 0), codes, rng)
 
@@ -200,7 +208,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             kept = kept[alone:]
         weight = weight * self._class_weights(labels, y, learner.rule)[codes]
         kept = kept[weight[kept] > 0]
-        learner.learn(state, as_rows(X), 2.0 * codes - 1.0, weight, kept)
+        learner.learn(state, as_rows(X), np.where(codes == 1, 1.0, -1.0), weight, kept)
         self.classes_ = labels
         self._state = state
         if first:
@@ -240,7 +248,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp)]
 
-    @available_if(_keeps_variance)
+    @with_variance
     def decision_distribution(self, X: Any) -> tuple[Floats, Floats]:
         """The mean and the variance of each row's score under the distribution of weights.
 
@@ -257,7 +265,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean, deviation = self._moments(X)
         return mean, np.square(deviation)
 
-    @available_if(_keeps_variance)
+    @with_variance
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class: how probable it is that the score has its sign.
 
@@ -283,24 +291,22 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> NDArray[Any]:
         """The mean of every weight, of shape (1, n_features)."""
-        return self._learner().weights(self._fitted("coef_"))[1:].T.copy()
+        return np.array(self._learner().weights(self._fitted("coef_"))[1:].T, order="C")
 
     @property
     def intercept_(self) -> NDArray[Any]:
         """The mean of the constant feature's weight, of shape (1,)."""
-        return self._learner().weights(self._fitted("intercept_"))[0].copy()
+        return np.array(self._learner().weights(self._fitted("intercept_"))[0])
 
     @property
     def variance_(self) -> NDArray[Any]:
         """The variance of every weight, of shape (1, n_features)."""
-        return self._variances("variance_")[1:].T.copy()
+        return np.array(self._variances("variance_")[1:].T, order="C")
 
     @property
     def intercept_variance_(self) -> NDArray[Any]:
         """The variance of the constant feature's weight, of shape (1,)."""
-        return self._variances("intercept_variance_")[0] * np.asarray(
-            self.fit_intercept, self.dtype
-        )
+        return np.array(self._variances("intercept_variance_")[0] * bool(self.fit_intercept))
 
     @property
     def covariance_(self) -> NDArray[Any]:
@@ -354,7 +360,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may assume."""
-        tags = super().__sklearn_tags__()
+        tags = cast(Any, super()).__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags

@@ -40,9 +40,9 @@ def as_rows(X: Any) -> Rows:
     """`X`, a checked dense or CSR matrix, as sparse rows; the caller's arrays are left alone."""
     if X.shape[1] >= 2**31 - 1:
         raise DataError(f"X has {X.shape[1]:,} features; sureline numbers them up to 2^31 - 2")
-    if not scipy.sparse.issparse(X):
+    if isinstance(X, np.ndarray):
         X = scipy.sparse.csr_array(X)
-    elif X.indices.size and not (0 <= X.indices.min() and X.indices.max() < X.shape[1]):
+    elif X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
         raise DataError(
             f"X is a damaged sparse matrix: column numbers run from {X.indices.min()} to "
             f"{X.indices.max()}, but it has {X.shape[1]} columns"

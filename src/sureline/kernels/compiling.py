@@ -62,7 +62,7 @@ def own_update(real: Any) -> Any:
 @cache
 def compiled(
     function: Callable[..., Any], signature: Any, inlined: tuple[Callable[..., Any], ...] = ()
-) -> Callable[..., Any]:
+) -> Any:
     """`function` compiled for `signature`, from the disk cache where it has been before.
 
     Where no folder for the cache can be written (a read-only installation without a home), the
@@ -70,13 +70,12 @@ def compiled(
     """
     for callee in inlined:
         register_jitable(callee)
-    options = {"nogil": True, "error_model": "numpy"}
     try:
-        return numba.njit(signature, cache=True, **options)(function)  # type: ignore[no-any-return]
+        return numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError as error:
-        if "cache" not in str(error):
+        if "cannot cache" not in str(error):
             raise
-        return numba.njit(signature, **options)(function)  # type: ignore[no-any-return]
+        return numba.njit(signature, nogil=True, error_model="numpy")(function)
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,6 @@ class Kernel:
     function: Callable[..., Any]
     signature: Callable[[Any], Any]
 
-    def compiled(self, dtype: str) -> Callable[..., Any]:
+    def compiled(self, dtype: str) -> Any:
         """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
         return compiled(self.function, self.signature(REAL[dtype]))

@@ -181,7 +181,7 @@ def learn_exact(
         checked = 0.0
         for k in range(start - 1, stop):
             if k < start:
-                j, x = np.int64(0), constant
+                j, x = np.int64(0), np.float64(constant)
             else:
                 j, x = np.int64(indices[k] + 1), np.float64(data[k])
             s, growth = np.float64(table[j, 1]), min(w[k - start + 1], HUGE)

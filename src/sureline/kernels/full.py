@@ -24,7 +24,7 @@ def times_row(
         row, x = covariance[indices[k] + 1], np.float64(data[k])
         for j in range(out.size):
             out[j] += x * row[j]
-    v = constant * out[0]
+    v: float = constant * out[0]
     for k in range(start, stop):
         v += np.float64(data[k]) * out[indices[k] + 1]
     return v

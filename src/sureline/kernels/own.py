@@ -39,15 +39,13 @@ def learn_own(
     """Learn rows in `order`; return the row whose numbers overflowed, or -1."""
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
-        y = sign[i]
-        m = y * score(start, stop, indices, data, table, 0, stamps, clock, constant, p)
+        y, row = sign[i], (start, stop, indices, data, table, 0, stamps, clock, constant, p)
+        m = y * score(*row)
         if not math.isfinite(m):
             return int(i)
         if m <= 0.0:
             counts[1] += 1
-        if update(
-            start, stop, indices, data, table, 0, stamps, clock, constant, p, m, y, weight[i]
-        ):
+        if (stop > start or constant > 0.0) and update(*row, m, y, weight[i]):
             counts[0] += 1
         clock += 1
     return -1

@@ -36,4 +36,4 @@ def _nothing(table: Any, row: int) -> None:
     """The stand-in where nothing is compiled."""
 
 
-prefetch = _nothing if config.DISABLE_JIT else intrinsic(_prefetch)
+prefetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_prefetch)

@@ -37,7 +37,7 @@ def spread(
     for i in range(deviation.size):
         start, stop = indptr[i], indptr[i + 1]
         scale = 1.0
-        v = constant * np.float64(table[0, 1])
+        v: float = constant * np.float64(table[0, 1])
         for k in range(start, stop):
             x = np.float64(data[k])
             v += table[indices[k] + 1, 1] * x * x

@@ -55,15 +55,14 @@ def learn_spherical(
             t, _ = step(m, v, weight[i], a, b)
             if t != 0.0:
                 counts[0] += 1
-                t *= sign[i]
-                inverse = 1.0 / v
+                pull = sign[i] * (t / v)  # divided first: the perceptron's is then exactly 1
                 checked = 0.0
                 for k in range(start - 1, stop):
                     if k < start:
-                        j, x = np.int64(0), constant
+                        j, x = np.int64(0), np.float64(constant)
                     else:
                         j, x = np.int64(indices[k] + 1), np.float64(data[k])
-                    change = t * (x * inverse)
+                    change = pull * x
                     table[j, 0] += change
                     checked += table[j, 0]
                     if average:

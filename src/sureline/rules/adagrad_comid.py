@@ -73,10 +73,10 @@ def update(
     for k in range(start, stop):
         j, x = indices[k] + 1, np.float64(data[k])
         w, G = np.float64(table[j, 0, column]), np.float64(table[j, 1, column])
-        w = shrunk(w, G, clock - stamps[j, column], eta, l1, delta)
+        held = shrunk(w, G, clock - stamps[j, column], eta, l1, delta)
         G += c * c * x * x
-        w += eta * c * y * x / (delta + math.sqrt(G))
-        table[j, 0, column] = shrunk(w, G, 1.0, eta, l1, delta)
+        z = held + eta * c * y * x / (delta + math.sqrt(G))
+        table[j, 0, column] = shrunk(z, G, 1.0, eta, l1, delta)
         table[j, 1, column] = G
         stamps[j, column] = clock + 1
     return True

@@ -20,9 +20,9 @@ from sureline.rules.registry import (
     COVARIANCES,
     Parameter,
     Rule,
+    Vector,
     imbalance,
     register,
-    Vector,
 )
 
 

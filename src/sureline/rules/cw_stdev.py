@@ -29,7 +29,7 @@ text categorization. JMLR 13, 2012. Equation numbers are this paper's.
 import math
 
 from sureline.rules.parameters import CONFIDENCE, INITIAL_VARIANCE, phi_of
-from sureline.rules.registry import COVARIANCES, Rule, imbalance, register, Vector
+from sureline.rules.registry import COVARIANCES, Rule, Vector, imbalance, register
 
 
 def step(m: float, v: float, c: float, phi: float, _: float) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """Normal herding (NHERD): move every weight vector of the distribution at once.
 
-Problem: over linear maps A and means μ, argmin ½ (μ − μᵢ)ᵀΣᵢ⁻¹(μ − μᵢ) + ½ tr((A − I)ᵀΣᵢ⁻¹(A − I)Σᵢ)
-+ (C/2) (max(0, 1 − y μ·x)² + xᵀAΣᵢAᵀx), with Σ = AΣᵢAᵀ, for every example whose margin is below 1.
+Problem: over means μ and linear maps A, argmin ½ (μ − μᵢ)ᵀΣᵢ⁻¹(μ − μᵢ)
++ ½ tr((A − I)ᵀΣᵢ⁻¹(A − I)Σᵢ) + (C/2) (max(0, 1 − y μ·x)² + xᵀAΣᵢAᵀx), with Σ = AΣᵢAᵀ, for every
+example whose margin is below 1.
 
 Symbols: m = y μᵢ·x, the signed margin; v = xᵀΣᵢx, its variance; t = αv, how far the margin moves;
 E = (2C + C²v) v, the precision the example brings; w_p = s_p x_p², the share of feature p in v.
@@ -20,9 +21,9 @@ from sureline.rules.registry import (
     COVARIANCES,
     Parameter,
     Rule,
+    Vector,
     imbalance,
     register,
-    Vector,
 )
 
 
@@ -42,7 +43,7 @@ def exact(m: float, v: float, w: Vector, t: float, E: float, c: float, C: float,
 def residual(m: float, v: float, t: float, E: float, C: float, _: float) -> float:
     if t == 0.0:
         return float(m < 1.0)
-    # Stationary in μ: t = C v (1 − m − t); in A: A = (I + C Σ x xᵀ)⁻¹, hence v/(1 + E) = v/(1 + Cv)²
+    # Stationary in μ: t = C v (1 − m − t); in A: A = (I + C Σ x xᵀ)⁻¹, hence 1 + E = (1 + Cv)²
     return max(
         imbalance(t, -C * v, C * v * m, C * v * t),
         imbalance(1.0, E, -((1.0 + C * v) ** 2)),

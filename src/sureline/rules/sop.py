@@ -36,7 +36,7 @@ def score(
     constant: float,
     p: Vector,
 ) -> float:
-    total = constant * table[0, 0, column] / (table[0, 1, column] + constant)
+    total: float = constant * table[0, 0, column] / (table[0, 1, column] + constant)
     for k in range(start, stop):
         j, x = indices[k] + 1, np.float64(data[k])
         total += table[j, 0, column] * x / (table[j, 1, column] + x * x)

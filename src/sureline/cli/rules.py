@@ -1,0 +1,142 @@
+"""``sureline rules``: the update rules that there are, and what each one does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from sureline.rules import Parameter, Rule
+
+# The labels of the paragraphs at the head of a rule's file, with the words shown for them.
+PARAGRAPHS = {
+    "Problem": "problem",
+    "Symbols": "symbols",
+    "Differs": "differences",
+    "Cite": "citations",
+}
+
+
+def rules(
+    name: Annotated[
+        str | None, typer.Argument(help="Tell all about this rule.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, with every detail.")] = False,
+) -> None:
+    """List the update rules, or tell all about one: problem, symbols, parameters, paper."""
+    from sureline.rules import rules as registered
+
+    known = registered()
+    shown = list(known.values()) if name is None else [_find(name, known)]
+    if json:
+        from json import dumps
+
+        described = [_describe(rule) for rule in shown]
+        typer.echo(dumps(described if name is None else described[0], indent=2))
+        return
+
+    from sureline.cli.screen import results, show
+
+    show(_overview(shown) if name is None else _whole(shown[0]), results())
+
+
+def _find(name: str, known: dict[str, Rule]) -> Rule:
+    """The rule of that name, or the error that names those like it."""
+    if name in known:
+        return known[name]
+
+    from difflib import get_close_matches
+
+    from sureline.errors import InvalidParameter
+
+    close = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else "sureline rules lists them all"
+    raise InvalidParameter(f"there is no rule named {name!r}; {hint}")
+
+
+def _call(rule: Rule) -> str:
+    """How the rule is asked for in Python, such as ``CWClassifier(constraint="variance")``."""
+    from json import dumps
+
+    settings = {
+        key: dumps(value) if isinstance(value, str) else repr(value)
+        for key, value in rule.settings.items()
+    }
+    return f"{rule.estimator}({', '.join(f'{key}={value}' for key, value in settings.items())})"
+
+
+def _range(parameter: Parameter) -> str:
+    return f"{parameter.name} = {parameter.default:g} in {parameter.interval}"
+
+
+def _describe(rule: Rule) -> dict[str, Any]:
+    """The rule for machines; an interval without an end has a high of null."""
+    from math import isfinite
+
+    return {
+        "name": rule.name,
+        "title": rule.title,
+        "call": _call(rule),
+        "estimator": rule.estimator,
+        "settings": dict(rule.settings),
+        "parameters": [
+            {
+                "name": parameter.name,
+                "default": parameter.default,
+                "interval": parameter.interval,
+                "low": parameter.low,
+                "high": parameter.high if isfinite(parameter.high) else None,
+                "closed": parameter.closed,
+                "meaning": parameter.meaning,
+            }
+            for parameter in rule.parameters
+        ],
+        "covariances": list(rule.covariances),
+        **{key: rule.paragraphs(label) for label, key in PARAGRAPHS.items()},
+    }
+
+
+def _covariances(rule: Rule) -> str:
+    """The choices of `covariance`; the identity is no choice, but the lack of any."""
+    return ", ".join(choice for choice in rule.covariances if choice != "identity")
+
+
+def _overview(shown: list[Rule]) -> RenderableType:
+    """A table of all rules, with each rule's details below one another to fit 80 columns."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("rule", style="bold", no_wrap=True)
+    table.add_column("title, class, parameters (default, range), covariances")
+    for rule in shown:
+        details = [Text(rule.title, "bold"), Text(_call(rule), "cyan")]
+        details += [Text(_range(parameter)) for parameter in rule.parameters]
+        if _covariances(rule):
+            details.append(Text(_covariances(rule), "dim"))
+        table.add_row(rule.name, Text("\n").join(details))
+    return table
+
+
+def _whole(rule: Rule) -> RenderableType:
+    """One rule in full."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from sureline.cli.screen import grid
+
+    table = grid()
+    sections = {
+        "call": [_call(rule)],
+        "parameters": [f"{_range(each)}: {each.meaning}" for each in rule.parameters],
+        "covariances": [_covariances(rule) or "none: it does not tell how sure it is"],
+        **{key: rule.paragraphs(label) for label, key in PARAGRAPHS.items()},
+    }
+    for key, paragraphs in sections.items():
+        for k, paragraph in enumerate(paragraphs):
+            table.add_row(Text("" if k else key, "bold"), Text(paragraph))
+    return Group(Text.assemble((rule.name, "bold"), f": {rule.title}"), "", table)

@@ -1,0 +1,58 @@
+"""What the tests run over: every registered rule with every covariance it has."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from sureline.estimators import classifier_for
+from sureline.rules import rules
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "1"
+CASES = [
+    pytest.param(rule, covariance, id=f"{rule.name}-{covariance}" if covariance else rule.name)
+    for rule in rules().values()
+    for covariance in rule.covariances or (None,)
+]
+# Not the defaults, so that a parameter that is ignored shows.
+UNUSUAL = {
+    "confidence": 0.8,
+    "initial_variance": 2.0,
+    "r": 0.7,
+    "C": 0.6,
+    "a": 1.5,
+    "eta": 0.8,
+    "l1": 0.02,
+    "delta": 0.9,
+}
+
+
+def parameters(rule):
+    """Unusual values for every parameter of `rule`."""
+    return {p.name: UNUSUAL.get(p.name, p.default) for p in rule.parameters}
+
+
+def make(rule, covariance=None, **settings):
+    """The estimator that offers `rule`, ready to fit."""
+    if covariance not in (None, "identity"):
+        settings["covariance"] = covariance
+    return classifier_for(rule.name)(**{**rule.settings, **settings})
+
+
+def several(full, bare):
+    """How many repetitions: `full` where code is compiled, `bare` where it is not."""
+    return full if COMPILED else bare
+
+
+def stream(seed, n=60, d=6, noise=0.0, density=0.6):
+    """Random sparse examples of a linear concept, some of them empty, as dense X and y = ±1."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density)
+    X[rng.integers(0, n, 3)] = 0.0
+    y = np.where(X @ rng.standard_normal(d) + 0.2 >= 0, 1.0, -1.0)
+    y[rng.random(n) < noise] *= -1
+    if len(set(y)) < 2:
+        y[0] = -y[0]
+    return X, y
