@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Not `app()`, which would replace Python's hook for uncaught exceptions.
         command = typer.main.get_command(app)
         code = command.main(given or ["--help"], prog_name="sureline", standalone_mode=False)
-        sys.stdout.flush()
+        print(end="", flush=True)  # a broken pipe must show here, not when Python exits
     except SurelineError as error:
         return _complain(str(error), 2)
     except (KeyboardInterrupt, typer.Abort):

@@ -53,6 +53,8 @@ def _weights(facts: Facts) -> list[RenderableType]:
     table = grid()
     for _ in range(3):
         table.add_column(no_wrap=True)
+    for column, weights in ((table.columns[0], facts.for_spam), (table.columns[2], facts.for_ham)):
+        column.min_width = max(len(each.feature) for each in weights)  # rather lose the bars
     head = Text("weight ± standard deviation", "dim")
     table.add_row(Text("spam", SPAM), head, Text("ham", HAM), head)
     for spam, ham in zip(facts.for_spam, facts.for_ham, strict=True):
@@ -115,7 +117,7 @@ def _style(share: float) -> str:
 def _times(facts: Facts) -> list[RenderableType]:
     seconds, compiled = facts.seconds, facts.functions_compiled
     loops = (
-        f"compiling {compiled} functions, this once: the next run loads them"
+        f"compiling {compiled} functions, as the first run does; later ones load them"
         if compiled
         else "loading compiled functions; only the first run compiles them"
     )

@@ -45,14 +45,16 @@ def rules(
 
 def _find(name: str, known: dict[str, Rule]) -> Rule:
     """The rule of that name, or the error that names those like it."""
-    if name in known:
-        return known[name]
+    wanted = name.lower()
+    if wanted in known:
+        return known[wanted]
 
     from difflib import get_close_matches
 
     from sureline.errors import InvalidParameter
 
-    close = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    close = [each for each in known if wanted and wanted in each]
+    close = close or get_close_matches(wanted, known)
     hint = f"did you mean {' or '.join(close)}?" if close else "sureline rules lists them all"
     raise InvalidParameter(f"there is no rule named {name!r}; {hint}")
 

@@ -91,10 +91,10 @@ def weights(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
 
 
 def residual(w: float, g: float, H: float, new: float, eta: float, l1: float) -> float:
-    pull = H * (new - w) / eta
+    there, here = H * new / eta, H * w / eta
     if new == 0.0:
-        return max(0.0, abs(pull + g) - l1) / (abs(pull) + abs(g) + l1)
-    return imbalance(pull, g, math.copysign(l1, new))
+        return max(0.0, abs(g - here) - l1) / (abs(here) + abs(g) + l1)
+    return imbalance(there, -here, g, math.copysign(l1, new))
 
 
 register(

@@ -21,8 +21,8 @@ def step(m: float, v: float, c: float, C: float, _: float) -> tuple[float, float
 def residual(m: float, v: float, t: float, E: float, C: float, _: float) -> float:
     if t == 0.0:
         return float(m < 1.0)
-    if t >= C * v and m + t <= 1.0:  # the cap binds, and the slack is positive
-        return 0.0
+    if t >= C * v and m + t <= 1.0:  # the margin is not reached: the price is paid in full
+        return imbalance(t, -C * v)
     return imbalance(m, t, -1.0)
 
 

@@ -41,10 +41,9 @@ def residual(m: float, v: float, t: float, E: float, phi: float, C: float) -> fl
     if t == 0.0:
         return float(m < phi * math.sqrt(v))
     u = math.sqrt(v / (1.0 + E))
-    gap = imbalance(m, t, -phi * u)
-    if t >= C * v and m + t <= phi * u:  # the cap binds, and the slack is positive
-        gap = 0.0
-    return max(gap, imbalance(E * u, -phi * t))
+    short = t >= C * v and m + t <= phi * u  # then the price is paid in full
+    met = imbalance(t, -C * v) if short else imbalance(m, t, -phi * u)
+    return max(met, imbalance(E * u, -phi * t))
 
 
 register(
