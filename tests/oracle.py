@@ -109,7 +109,9 @@ class Oracle:
             return
         P, (alpha, eta) = np.linalg.inv(self.S), found
         if self.covariance == "diagonal-exact":
-            alpha, growth = exact_step(self.name, m, np.diag(self.S) * x**2, 1.0 if hard else c, self.q)
+            alpha, growth = exact_step(
+                self.name, m, np.diag(self.S) * x**2, 1.0 if hard else c, self.q
+            )
             P_new = P * growth
         else:
             P_new = P + eta * np.outer(x, x)

@@ -70,7 +70,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = described(
         None,
         "A factor on the weight of each class's examples, by label; 'balanced' makes every class "
-        "weigh the same in `fit`. Rules with a hard constraint (CW) read weights as shares of the "
+        "weigh the same in `fit`. CW and NHERD read weights relative to the "
         "largest, the others as factors on the cost of missing an example.",
     )
     dtype: Literal["float32", "float64"] = described(
@@ -92,8 +92,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n_samples,)
             Their labels, of any type that can be sorted.
         sample_weight : array of shape (n_samples,), default=None
-            How much each example counts; 0 leaves it out. Rules with a hard constraint (CW) read
-            weights as shares of the largest.
+            How much each example counts; 0 leaves it out. CW and NHERD read weights relative to
+            the largest.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             )
         _refuse_more_than_two(classes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if learner.rule.weight == "share":
+        if learner.rule.weight != "cost":
             weight = weight / max(1.0, weight.max())
         weight = weight * self._class_weights(classes, y, learner.rule)[codes]
         rows, sign = as_rows(X), np.where(codes == 1, 1.0, -1.0)
@@ -181,9 +181,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=first)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if learner.rule.weight == "share" and weight.max() > 1.0:
+        if learner.rule.weight != "cost" and weight.max() > 1.0:
             raise InvalidParameter(
-                f"{self._name}: partial_fit reads sample_weight as shares between 0 and 1, got "
+                f"{self._name}: partial_fit takes weights from 0 to 1, got "
                 f"{weight.max():g}; divide the weights by the largest that will come"
             )
         kept = np.flatnonzero(weight > 0)
@@ -192,7 +192,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             known = np.union1d(known, np.asarray(classes))
         labels = np.union1d(known, y[kept])
         _refuse_more_than_two(labels)
-        state = self._allocate(learner, X.shape[1]) if first else self._state
+        state = self._allocate(learner, X.shape[1]) if first else self._state.writeable()
         if state.layout != learner.layout:
             raise InvalidParameter(
                 f"{self._name}: partial_fit goes on with a model of {state.layout}, which "
@@ -230,7 +230,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
             The scores.
         """
-        return self._learner().scores(self._state, self._rows(X))
+        rows = self._rows(X)
+        return self._learner().scores(self._state, rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row, by the sign of its mean score.
@@ -413,7 +414,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return learner.scores(self._state, rows), learner.deviations(self._state, rows)
 
     def _class_weights(self, classes: NDArray[Any], y: NDArray[Any], rule: Rule) -> Floats:
-        """The weight of each class; where weights are shares, at most 1."""
+        """The weight of each class; where weights are relative, at most 1."""
         if self.class_weight is None or classes.size < 2:
             return np.ones(classes.size)
         if isinstance(self.class_weight, Mapping):
@@ -424,7 +425,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(
                 f"{self._name}: class_weight must hold finite weights of at least 0, got {weights}"
             )
-        if rule.weight == "share":
+        if rule.weight != "cost":
             weights = weights / max(1.0, weights.max())
         return np.asarray(weights, np.float64)
 

@@ -43,20 +43,20 @@ def examples(real: Any) -> tuple[Any, ...]:
     return (*rows(real), given(f8), given(f8), given(i8))
 
 
-def own_row(real: Any) -> tuple[Any, ...]:
-    """What a rule's own row functions are given."""
+def own_row(real: Any, kind: Any) -> tuple[Any, ...]:
+    """What a rule's own row functions are given; `kind` of array holds what is learned."""
     _, indices, data = rows(real)
-    return i8, i8, indices, data, array(real, 3), i8, array(i8, 2), i8, f8, given(f8)
+    return i8, i8, indices, data, kind(real, 3), i8, kind(i8, 2), i8, f8, given(f8)
 
 
 def own_score(real: Any) -> Any:
     """The signature of a rule's own score."""
-    return f8(*own_row(real))
+    return f8(*own_row(real, given))
 
 
 def own_update(real: Any) -> Any:
     """The signature of a rule's own update."""
-    return flag(*own_row(real), f8, f8, f8)
+    return flag(*own_row(real, array), f8, f8, f8)
 
 
 @cache

@@ -88,8 +88,8 @@ SCORE_OWN = Kernel(
     score_own,
     lambda real: types.void(
         *rows(real),
-        array(real, 3),
-        array(i8, 2),
+        given(real, 3),
+        given(i8, 2),
         i8,
         f8,
         given(f8),

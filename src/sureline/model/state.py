@@ -71,6 +71,11 @@ class State:
     clock: int = 0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
 
+    def writeable(self) -> State:
+        """This state, or a copy where its arrays were mapped from a file for reading only."""
+        arrays = (self.table, self.covariance, self.stamps, self.counts)
+        return self if all(array.flags.writeable for array in arrays) else self.copy()
+
     def copy(self) -> State:
         """A state that further learning leaves alone."""
         return replace(

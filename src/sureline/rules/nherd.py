@@ -12,7 +12,8 @@ its "drop" is "diagonal-l2", its "exact" is "diagonal-exact".
 
 Differs: in the diagonal covariances a variance never falls below 10⁻¹² times the initial one.
 
-Differs: a weight c multiplies the cost, C·c in place of C, by analogy with AROW.
+Differs: a weight c, relative to the largest, multiplies the cost: C·c in place of C, by analogy
+with AROW. Absolute weights above 1 would let the variances collapse after a few examples.
 
 Cite: Koby Crammer and Daniel Lee. Learning via Gaussian herding. NIPS 2010.
 """
@@ -77,5 +78,6 @@ register(
         exact=exact,
         residual=residual,
         exact_residual=exact_residual,
+        weight="relative-cost",
     )
 )

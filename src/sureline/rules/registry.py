@@ -92,8 +92,9 @@ class Rule:
 
     `estimator` is the class that offers the rule and `settings` what its parameters must be for
     that. `weight` tells what an example's weight means: ``"cost"``, it scales the cost of missing
-    the example and the step function sees it; ``"share"``, how far to go from the old Gaussian to
-    the one that satisfies a hard constraint. `average` asks for the average of all weight
+    the example and the step function sees it; ``"relative-cost"``, the same with weights relative
+    to the largest; ``"share"``, how far to go from the old Gaussian to the one that satisfies a
+    hard constraint, also relative to the largest. `average` asks for the average of all weight
     vectors, `scale_free` says that Σ → Σ/c, μ → μ/√c changes no prediction.
     """
 
@@ -108,7 +109,7 @@ class Rule:
     exact: Exact | None = None
     residual: Residual | None = None
     exact_residual: Residual | None = None
-    weight: Literal["cost", "share"] = "cost"
+    weight: Literal["cost", "relative-cost", "share"] = "cost"
     average: bool = False
     scale_free: bool = False
     kernel: OwnKernel | None = None
