@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from cases import CASES, make, parameters, several, stream
 from oracle import Oracle
 

@@ -5,8 +5,8 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from cases import several
 
+from cases import several
 from sureline.rules import rules
 from sureline.rules.adagrad_comid import shrunk
 from sureline.rules.adagrad_rda import weight_of

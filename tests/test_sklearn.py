@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from cases import CASES, make, stream
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -15,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cases import CASES, make, stream
 from sureline import AROWClassifier, PAClassifier
 from sureline.rules import rules
 
@@ -70,17 +70,17 @@ def test_works_in_a_pipeline_a_grid_search_and_calibration():
 def test_clone_pickle_and_joblib(rule, covariance, tmp_path):
     X, y = stream(1)
     model = make(rule, covariance, random_state=3).fit(X, y)
+    scores = model.decision_function(X)
     joblib.dump(model, tmp_path / "model.joblib")
-    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib")):
-        assert np.array_equal(copy.decision_function(X), model.decision_function(X))
-        assert np.array_equal(copy.partial_fit(X, y).coef_, clone_and_continue(model, X, y).coef_)
+    copies = [pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib")]
+    copies.append(joblib.load(tmp_path / "model.joblib", mmap_mode="r"))
+    model.partial_fit(X, y)
+    for copy in copies:
+        assert np.array_equal(copy.decision_function(X), scores)
+        assert np.array_equal(copy.partial_fit(X, y).coef_, model.coef_)
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
     assert not hasattr(fresh, "coef_")
-
-
-def clone_and_continue(model, X, y):
-    return pickle.loads(pickle.dumps(model)).partial_fit(X, y)
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [False, True], [-1.0, 2.0], [7, 3]])

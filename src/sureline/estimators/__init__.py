@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from sureline.estimators import families
 from sureline.estimators.describing import classifier, described
@@ -61,21 +61,32 @@ def classifier_for(name: str) -> type[OnlineClassifier]:
     >>> classifier_for("arow").__name__
     'AROWClassifier'
     """
-    rule = rules()[name]
-    written = getattr(families, rule.estimator, None)
-    return written if written is not None else _made_for(rule)
+    estimator = rules()[name].estimator
+    written = getattr(families, estimator, None)
+    return written if written is not None else _made(estimator)
 
 
 @cache
-def _made_for(rule: Rule) -> type[OnlineClassifier]:
-    """A class for a rule that has none."""
-    annotations: dict[str, Any] = {p.name: float for p in rule.parameters}
-    body: dict[str, Any] = {p.name: p.default for p in rule.parameters}
-    if rule.step and "identity" not in rule.covariances:
-        annotations["covariance"] = Covariance
-        body["covariance"] = described(rule.covariances[0], COVARIANCE)
-    body |= {"__annotations__": annotations, "__doc__": rule.title + ".", "__module__": __name__}
-    return classifier(type(rule.estimator, (OnlineClassifier,), body))
+def _made(estimator: str) -> type[OnlineClassifier]:
+    """A class for the rules that name one which nobody wrote."""
+    offered = [rule for rule in rules().values() if rule.estimator == estimator]
+    annotations: dict[str, Any] = {}
+    body: dict[str, Any] = {}
+    for rule in offered:
+        for key in rule.settings:
+            choices = {each.settings[key]: each.name for each in offered}
+            annotations[key] = Literal[tuple(choices)]
+            meaning = ", ".join(f"{choice!r} for {name}" for choice, name in choices.items())
+            body.setdefault(key, described(rule.settings[key], f"Which rule: {meaning}."))
+        for parameter in rule.parameters:
+            annotations[parameter.name] = float
+            body[parameter.name] = parameter.default
+        if rule.step and "identity" not in rule.covariances:
+            annotations["covariance"] = Covariance
+            body.setdefault("covariance", described(rule.covariances[0], COVARIANCE))
+    title = " ".join(f"{rule.title}." for rule in offered)
+    body |= {"__annotations__": annotations, "__doc__": title, "__module__": __name__}
+    return classifier(type(estimator, (OnlineClassifier,), body))
 
 
 def __getattr__(name: str) -> type[OnlineClassifier]:

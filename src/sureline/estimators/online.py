@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sureline.errors import InvalidParameter
+from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.describing import described
 from sureline.estimators.learner import Floats, Learner, choose_covariance
 from sureline.estimators.rows import Rows, as_rows
@@ -101,7 +101,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         learner = self._learner()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype)
+        X, y = self._checked(X, y, reset=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -117,6 +117,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         weight = weight * self._class_weights(classes, y, learner.rule)[codes]
         rows, sign = as_rows(X), np.where(codes == 1, 1.0, -1.0)
         rng = check_random_state(self.random_state)
+        if not weight.any():
+            raise DataError(f"{self._name}.fit: no example has a weight above 0")
         train, held = self._split(np.flatnonzero(weight > 0), codes, rng)
 
         state = self._allocate(learner, X.shape[1])
@@ -178,7 +180,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 "class_weight as a dictionary"
             )
         first = not self.__sklearn_is_fitted__()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=first)
+        X, y = self._checked(X, y, reset=first)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if learner.rule.weight != "cost" and weight.max() > 1.0:
@@ -190,8 +192,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         known = np.empty(0, y.dtype) if first else self.classes_
         if classes is not None:
             known = np.union1d(known, np.asarray(classes))
+        if known.size and (known.dtype.kind in "USO") != (y.dtype.kind in "USO"):
+            before, now = ("text", "numbers") if known.dtype.kind in "USO" else ("numbers", "text")
+            raise DataError(f"{self._name}: labels were {before} before and are {now} now")
         labels = np.union1d(known, y[kept])
         _refuse_more_than_two(labels)
+        rows = as_rows(X)
         state = self._allocate(learner, X.shape[1]) if first else self._state.writeable()
         if state.layout != learner.layout:
             raise InvalidParameter(
@@ -208,7 +214,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             kept = kept[alone:]
         weight = weight * self._class_weights(labels, y, learner.rule)[codes]
         kept = kept[weight[kept] > 0]
-        learner.learn(state, as_rows(X), np.where(codes == 1, 1.0, -1.0), weight, kept)
+        learner.learn(state, rows, np.where(codes == 1, 1.0, -1.0), weight, kept)
         self.classes_ = labels
         self._state = state
         if first:
@@ -406,7 +412,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        return as_rows(validate_data(self, X, accept_sparse="csr", dtype=self.dtype, reset=False))
+        return as_rows(self._checked(X, "no_validation", reset=False))
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> Any:
+        """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
+            return validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=reset)
 
     def _moments(self, X: Any) -> tuple[Floats, Floats]:
         """The mean and the standard deviation of each row's score."""
@@ -417,6 +428,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """The weight of each class; where weights are relative, at most 1."""
         if self.class_weight is None or classes.size < 2:
             return np.ones(classes.size)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            raise InvalidParameter(
+                f"{self._name}: class_weight must be 'balanced', a dictionary by label or None, "
+                f"got {self.class_weight!r}"
+            )
         if isinstance(self.class_weight, Mapping):
             weights = np.array([float(self.class_weight.get(label, 1.0)) for label in classes])
         else:

@@ -11,6 +11,7 @@ from numba.extending import register_jitable
 
 from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, given, i8, rows
 from sureline.kernels.diagonal import HUGE, TINY, shared
+from sureline.kernels.scoring import LARGE, SMALL, largest
 
 
 @register_jitable
@@ -120,10 +121,19 @@ def spread_full(
     pull: Any,
     deviation: Any,
 ) -> None:
-    """The standard deviation of every row's score."""
+    """The standard deviation of every row's score, right also where its square underflows."""
     for i in range(deviation.size):
-        v = times_row(covariance, indptr[i], indptr[i + 1], indices, data, constant, pull)
-        deviation[i] = math.sqrt(max(v, 0.0))
+        start, stop = indptr[i], indptr[i + 1]
+        v = times_row(covariance, start, stop, indices, data, constant, pull)
+        scale = 1.0
+        if not SMALL < v < LARGE:
+            scale = largest(start, stop, data, constant)
+            v = 0.0
+            if scale > 0.0:
+                v = constant / scale * (pull[0] / scale)
+                for k in range(start, stop):
+                    v += np.float64(data[k]) / scale * (pull[indices[k] + 1] / scale)
+        deviation[i] = scale * math.sqrt(max(v, 0.0))
 
 
 LEARN_FULL = Kernel(

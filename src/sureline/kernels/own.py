@@ -47,6 +47,13 @@ def learn_own(
             counts[1] += 1
         if (stop > start or constant > 0.0) and update(*row, m, y, weight[i]):
             counts[0] += 1
+            checked = 0.0
+            for slot in range(table.shape[1]):
+                checked += table[0, slot, 0]
+                for k in range(start, stop):
+                    checked += table[indices[k] + 1, slot, 0]
+            if not math.isfinite(checked):
+                return int(i)
         clock += 1
     return -1
 

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from numba.extending import register_jitable
 
 from sureline.kernels.compiling import Kernel, array, f8, given, rows
+
+# Outside these a variance is summed again from values scaled by the largest of their row.
+SMALL, LARGE = 1e-200, 1e200
 
 
 def score(
@@ -30,6 +34,15 @@ def score(
         out[i] = total + shift * gathered
 
 
+@register_jitable
+def largest(start: int, stop: int, data: Any, constant: float) -> float:
+    """The largest absolute value of a row."""
+    size = constant
+    for k in range(start, stop):
+        size = max(size, abs(np.float64(data[k])))
+    return size
+
+
 def spread(
     indptr: Any, indices: Any, data: Any, table: Any, constant: float, deviation: Any
 ) -> None:
@@ -41,10 +54,8 @@ def spread(
         for k in range(start, stop):
             x = np.float64(data[k])
             v += table[indices[k] + 1, 1] * x * x
-        if not 1e-200 < v < 1e200:
-            scale = constant
-            for k in range(start, stop):
-                scale = max(scale, abs(np.float64(data[k])))
+        if not SMALL < v < LARGE:
+            scale = largest(start, stop, data, constant)
             v = 0.0
             if scale > 0.0:
                 v = constant / scale * np.float64(table[0, 1]) / scale

@@ -72,7 +72,7 @@ class State:
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
 
     def writeable(self) -> State:
-        """This state, or a copy where its arrays were mapped from a file for reading only."""
+        """The state itself, or a copy where its arrays were mapped from a file for reading only."""
         arrays = (self.table, self.covariance, self.stamps, self.counts)
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 

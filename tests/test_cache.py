@@ -1,0 +1,111 @@
+"""Compiled code: found on disk by the next process, made only where used, not remade for a rule."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cases import COMPILED
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+
+LISTEN = """
+import json, sys
+from numba.core import event
+
+class Listener(event.Listener):
+    names = []
+    def on_start(self, e):
+        function = e.data["dispatcher"].py_func
+        self.names.append(f"{function.__module__}.{function.__name__}")
+    def on_end(self, e):
+        pass
+
+event.register("numba:compile", Listener())
+"""
+RULE = '''
+"""A rule from elsewhere: PA with twice the margin."""
+from sureline.rules.registry import Rule, register
+
+def step(m, v, c, _a, _b):
+    return max(0.0, 2.0 - m), 0.0
+
+register(Rule(module=__name__, name="pa-twice", estimator="PATwiceClassifier", step=step,
+              covariances=("identity",)))
+'''
+
+
+def compiled_by(code: str, cache: Path) -> list[str]:
+    """The functions that a fresh Python process compiles while it runs `code`."""
+    script = f"{LISTEN}\n{code}\nprint(json.dumps(Listener.names))"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    names = json.loads(done.stdout.splitlines()[-1])
+    return [name for name in names if name.startswith("sureline.")]  # not Numba's own builtins
+
+
+FIT = """
+from sureline import {0}
+model = {0}({1}).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "used"),
+    [
+        (
+            ("AROWClassifier", ""),
+            {"rules.arow.step", "kernels.diagonal.learn_diagonal"},
+        ),
+        (
+            ("CWClassifier", "covariance='diagonal-exact'"),
+            {"rules.cw_stdev.step", "rules.cw_stdev.exact", "kernels.diagonal.learn_exact"},
+        ),
+        (
+            ("SOPClassifier", ""),
+            {"rules.sop.score", "rules.sop.update", "kernels.own.learn_own"},
+        ),
+    ],
+    ids=["diagonal", "exact", "own"],
+)
+def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp_path):
+    code = FIT.format(*model)
+    inlined = {"kernels.diagonal.shared", "kernels.diagonal.dropped"}
+    first = {name.removeprefix("sureline.") for name in compiled_by(code, tmp_path)}
+    ours = {name for name in first if name.startswith(("rules.", "kernels."))}
+    assert used <= ours <= used | inlined
+    assert compiled_by(code, tmp_path) == []
+
+
+def test_a_new_rule_compiles_its_own_step_and_nothing_else(tmp_path):
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    (folder / "pa_twice.py").write_text(RULE)
+    cache = tmp_path / "cache"
+    compiled_by(FIT.format("PAClassifier", ""), cache)
+    code = f"import sureline.rules; sureline.rules.__path__.append({str(folder)!r})"
+    again = code + FIT.format("PATwiceClassifier", "")
+    assert compiled_by(again, cache) == ["sureline.rules.pa_twice.step"]
+    assert compiled_by(again, cache) == []
+    pickled = again + (
+        "import pickle\n"
+        "copy = pickle.loads(pickle.dumps(model))\n"
+        "assert copy.coef_.tolist() == model.coef_.tolist()\n"
+        "assert model.decision_function([[1.0, 0.0]])[0] == 2.0\n"
+    )
+    compiled_by(pickled, cache)
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    code = FIT.format("PAClassifier", "") + "assert model.n_iter_ == 5"
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    script = (
+        "import numba.core.caching as caching\ncaching.CacheImpl._locator_classes = []\n" + code
+    )
+    assert "sureline.rules.pa_i.step" in compiled_by(script, tmp_path)
