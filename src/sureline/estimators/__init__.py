@@ -20,7 +20,7 @@ from sureline.estimators.families import (
     SOPClassifier,
 )
 from sureline.estimators.online import OnlineClassifier
-from sureline.rules import Rule, rules
+from sureline.rules import rules
 
 __all__ = [
     "AROWClassifier",

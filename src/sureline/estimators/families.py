@@ -30,7 +30,7 @@ class CWClassifier(OnlineClassifier):
     >>> model.predict([[1, 0, 0]]).tolist()
     ['spam']
     >>> model.predict_proba([[1, 0, 0]]).round(2).tolist()
-    [[0.09, 0.91]]
+    [[0.06, 0.94]]
     """
 
     constraint: Literal["stdev", "variance"] = described(
