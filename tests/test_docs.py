@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import sureline
+from sureline import estimators
+from sureline.cli import app
 from sureline.estimators import PAClassifier, classifier_for
 from sureline.rules import Rule, registry, rules
 
@@ -79,6 +82,7 @@ def contributed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rul
                 del registry._rules[name]
         sys.modules.pop("contributed_rule", None)
         classifier_for.cache_clear()
+        estimators._made.cache_clear()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -87,6 +91,15 @@ def test_code_on_a_page_prints_what_the_page_says(page: str) -> None:
     assert found
     for block in found:
         assert block.run(names) == block.printed, f"{page}, line {block.line}"
+
+
+def test_readme_shows_what_the_demo_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = re.search(r"^`make demo` .*?^```text\n(.*?)^```$", text("README.md"), re.M | re.S)
+    assert shown is not None
+    assert CliRunner().invoke(app, ["demo"]).stdout.startswith(shown[1])
 
 
 def test_contributed_rule_is_optimal(contributed: Rule) -> None:

@@ -28,7 +28,7 @@ def test_cw_stdev_survives_a_million_noisy_examples(covariance, dtype):
     mean, variance = model.decision_distribution(X[:1000])
     assert np.isfinite(mean).all()
     assert (variance > 0).all()
-    assert model.score(X, y) > 0.6
+    assert model.score(X, y) > several(0.6, 0.5)
 
 
 @pytest.mark.parametrize(("rule", "covariance"), CASES)
@@ -84,6 +84,7 @@ def test_probability_is_phi_of_mean_over_deviation(rule):
         assert np.array_equal(model.predict(X) == 1.0, expected > 0.5)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # where not compiled
 @pytest.mark.parametrize("covariance", ["diagonal-kl", "full"])
 def test_probability_where_the_variance_underflows(covariance):
     X, y = stream(4)

@@ -36,6 +36,8 @@ def test_classes_agree_with_what_rules_declare(rule):
     else:
         assert set(rule.covariances) <= set(COVARIANCES)
         assert fields["covariance"].default == "diagonal-kl"
+        choices = ", ".join(repr(choice) for choice in rule.covariances)
+        assert f"covariance : {{{choices}}}" in cls.__doc__
     assert (rule.exact is not None) == ("diagonal-exact" in rule.covariances)
     for label in ("Symbols", "Cite"):
         assert rule.paragraphs(label), f"{rule.module} has no paragraph {label}:"
@@ -188,6 +190,8 @@ def test_subclasses_find_their_rule():
 
 
 def test_one_name_one_rule():
+    with pytest.raises(InvalidParameter, match="no rule named 'arrow'; there are adagrad-comid, "):
+        classifier_for("arrow")
     arow = rules()["arow"]
     assert register(arow) is arow
     with pytest.raises(InvalidParameter, match="two files register a rule named 'arow'"):

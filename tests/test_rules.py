@@ -104,7 +104,7 @@ def test_a_satisfied_example_changes_nothing(rule):
     rng = np.random.default_rng(5)
     for _ in range(200):
         (_, v), (a, b) = margins(rng), constants(rule, rng)
-        satisfied = 1.0 + 20.0 * max(v, math.sqrt(v))  # beyond 1, φv and φ√v for every φ drawn
+        satisfied = 10.0 + 20.0 * max(v, math.sqrt(v))  # beyond any margin, φv and φ√v
         assert rule.step(satisfied, v, 1.0, a, b) == (0.0, 0.0)
 
 

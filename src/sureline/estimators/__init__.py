@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
+from sureline.errors import InvalidParameter
 from sureline.estimators import families
 from sureline.estimators.describing import classifier, described
 from sureline.estimators.families import (
@@ -61,7 +62,10 @@ def classifier_for(name: str) -> type[OnlineClassifier]:
     >>> classifier_for("arow").__name__
     'AROWClassifier'
     """
-    estimator = rules()[name].estimator
+    known = rules()
+    if name not in known:
+        raise InvalidParameter(f"there is no rule named {name!r}; there are {', '.join(known)}")
+    estimator = known[name].estimator
     written = getattr(families, estimator, None)
     return written if written is not None else _made(estimator)
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from sureline.rules import Parameter, rules
 
@@ -52,12 +61,9 @@ def classifier(cls: C) -> C:
     Numbers that a rule declares take their range and their sentence from the registry.
     """
     made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
-    declared = {
-        parameter.name: parameter
-        for rule in rules().values()
-        if rule.estimator == cls.__name__
-        for parameter in rule.parameters
-    }
+    offered = [rule for rule in rules().values() if rule.estimator == cls.__name__]
+    declared = {each.name: each for rule in offered for each in rule.parameters}
+    covariances = dict.fromkeys(each for rule in offered for each in rule.covariances)
     hints = get_type_hints(cls)
     own_first = sorted(
         dataclasses.fields(made), key=lambda field: field.name not in cls.__annotations__
@@ -65,7 +71,8 @@ def classifier(cls: C) -> C:
     lines = ["Parameters", "----------"]
     for field in own_first:
         parameter = declared.get(field.name)
-        kind = _kind(parameter, hints[field.name])
+        hint = Literal[tuple(covariances)] if field.name == "covariance" else hints[field.name]
+        kind = _kind(parameter, hint)
         meaning = parameter.meaning if parameter else field.metadata["meaning"]
         lines += [f"{field.name} : {kind}, default={field.default!r}", f"    {meaning}"]
     variances = VARIANCES if "covariance" in hints else ""

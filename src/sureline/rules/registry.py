@@ -9,6 +9,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Real
 from typing import Any, Literal
 
@@ -147,11 +148,17 @@ def register(rule: Rule) -> Rule:
 
 
 def rules() -> dict[str, Rule]:
-    """Every rule by name; reads each file of this folder the first time."""
+    """Every rule by name."""
     package = importlib.import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+    _read_files(package.__name__, tuple(package.__path__))
     return dict(sorted(_rules.items()))
+
+
+@cache
+def _read_files(package: str, folders: tuple[str, ...]) -> None:
+    """Import every file of `folders`, once."""
+    for module in pkgutil.iter_modules(folders, f"{package}."):
+        importlib.import_module(module.name)
 
 
 def imbalance(*terms: float) -> float:

@@ -1,0 +1,225 @@
+"""Writes a page for every update rule, and the table of them all, from the rules' own files.
+
+`conf.py` calls `write_pages` before each build, so that a new rule file has a page at once.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import sureline
+from sureline.rules import COVARIANCES, Rule, rules
+
+KINDS = {
+    "diagonal-kl": "One variance a feature: the diagonal of the precision after the step.",
+    "diagonal-l2": "One variance a feature: the diagonal of the covariance after the step.",
+    "diagonal-exact": "One variance a feature: the optimum among diagonal covariances.",
+    "full": "The whole matrix, for dense inputs of up to a few thousand features.",
+}
+NONE = "None: Σ = I, so that there are no variances and no probabilities."
+OWN = (
+    "None: the rule keeps numbers of its own for every feature. They are not variances, so that "
+    "there are no probabilities."
+)
+WEIGHTS = {
+    "cost": "It enters the step as `c`; the differences below say how. 0 leaves the example out.",
+    "relative-cost": (
+        "It enters the step as `c`, relative to the largest weight; the differences below say how. "
+        "`fit` divides all weights by the largest where that is above 1; `partial_fit` takes "
+        "weights from 0 to 1. 0 leaves the example out."
+    ),
+    "share": (
+        "It is a share from 0 to 1: how far to go from the old Gaussian to the one that satisfies "
+        "the constraint. `fit` divides all weights by the largest where that is above 1; "
+        "`partial_fit` takes weights from 0 to 1. 0 leaves the example out."
+    ),
+}
+INDEX = """\
+# Update rules
+
+A rule says what to change when an example comes. Each is one file in `src/sureline/rules`, and each
+page here is written from that file: the problem, the real source of the step, the check that the
+step is optimal, and every difference from the paper.
+
+The table shows which covariances each rule can be combined with. A combination marked – does not
+exist; asking for it is an {{py:class}}`~sureline.InvalidParameter` that names those that do. Rules
+with the mark under *none* keep no variance, so they have no `variance_`, `decision_distribution` or
+`predict_proba`. *Own* means that the rule keeps numbers of its own for every feature, which are not
+variances either.
+
+{table}
+
+What the covariances are is told in [Concepts](../concepts.md#covariances).
+
+```{{toctree}}
+:hidden:
+
+{pages}
+```
+"""
+LABELS = ("Problem", "Symbols", "Differs", "Cite")
+
+
+def write_pages(folder: Path) -> list[Path]:
+    """Write one page a rule and `index.md` into `folder`, and drop pages of rules now gone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {"index": index_page(rules())}
+    pages |= {name: rule_page(rule) for name, rule in rules().items()}
+    written = []
+    for name, text in pages.items():
+        path = folder / f"{name}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+        written.append(path)
+    for path in set(folder.glob("*.md")) - set(written):
+        path.unlink()
+    return written
+
+
+def index_page(known: dict[str, Rule]) -> str:
+    """Which rules there are, who offers them, and which covariances each has."""
+    columns = [*COVARIANCES, "identity"]
+    rows = []
+    for name, rule in known.items():
+        marks = ["✓" if column in rule.covariances else "–" for column in columns]
+        if rule.kernel is not None:
+            marks[-1] = "own"
+        rows.append([f"[`{name}`]({name}.md)", call(rule, linked=True), *marks])
+    heads = ["Rule", "Offered by", *(f"`{column}`" for column in COVARIANCES), "none"]
+    pages = "\n".join(f"{name} <{name}>" for name in known)
+    listed = "\n".join(table(heads, rows, centred=len(columns)))
+    return INDEX.format(table=listed, pages=pages)
+
+
+def rule_page(rule: Rule) -> str:
+    """All that the file of `rule` tells."""
+    lines = [f"# {escaped(rule.title)}", ""]
+    lines += [f"Rule `{rule.name}`, in {code_path(rule.module)}.", ""]
+    for text in unlabelled(rule):
+        lines += [escaped(text), ""]
+    for text in rule.paragraphs("Problem"):
+        lines += ["## Problem", "", escaped(capitalised(text)), ""]
+    for text in rule.paragraphs("Symbols"):
+        lines += ["## Symbols", "", *symbols(text), ""]
+    lines += ["## How to use it", "", *offered(rule), ""]
+    if rule.parameters:
+        rows = [
+            [f"`{p.name}`", p.interval.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
+            for p in rule.parameters
+        ]
+        lines += [*table(["Parameter", "Range", "Default", "Meaning"], rows), ""]
+    if rule.kernel is not None or "identity" in rule.covariances:
+        lines += ["**The covariance.** " + (OWN if rule.kernel is not None else NONE), ""]
+    else:
+        rows = [[f"`{name}`", escaped(KINDS.get(name, ""))] for name in rule.covariances]
+        lines += [*table(["Covariance", "What is kept"], rows), ""]
+    lines += [f"**The weight of an example.** {WEIGHTS.get(rule.weight, WEIGHTS['cost'])}", ""]
+    lines += [*sources("The step", rule, step_functions(rule)), ""]
+    checks = [function for function in (rule.residual, rule.exact_residual) if function]
+    if checks:
+        lines += [*sources("The check that it is optimal", rule, checks), ""]
+    differences = rule.paragraphs("Differs")
+    if differences:
+        lines += ["## Differences from the paper", ""]
+        lines += [f"{k}. {escaped(capitalised(text))}" for k, text in enumerate(differences, 1)]
+        lines += [""]
+    citations = rule.paragraphs("Cite")
+    if citations:
+        lines += ["## Citation", "", *(f"- {escaped(text)}" for text in citations), ""]
+    if not public(rule):
+        reference = f".. autoclass:: sureline.estimators.{rule.estimator}"
+        lines += ["## The class", "", "```{eval-rst}", reference, "   :no-index:", "```", ""]
+    return "\n".join(lines)
+
+
+def unlabelled(rule: Rule) -> Iterator[str]:
+    """The paragraphs of the file's head that carry no label, but for its first line."""
+    for part in re.split(r"\n\s*\n", rule.text)[1:]:
+        if not part.startswith(tuple(f"{label}: " for label in LABELS)):
+            yield " ".join(part.split())
+
+
+def symbols(text: str) -> list[str]:
+    """The first sentence as a list, one symbol an item; the others as they are."""
+    head, *rest = re.split(r"\.\s+(?=[A-Z])", text, maxsplit=1)
+    items = [f"- {escaped(item)}" for item in head.rstrip(".").split("; ")]
+    return [*items, "", *map(escaped, rest)]
+
+
+def offered(rule: Rule) -> list[str]:
+    """The call that gives the rule, and where its class is described."""
+    home = "sureline" if public(rule) else "sureline.estimators"
+    place = f"at {{py:class}}`~sureline.{rule.estimator}`" if public(rule) else "below"
+    return [
+        "```python",
+        f"from {home} import {rule.estimator}",
+        "",
+        f"model = {call(rule)}",
+        "```",
+        "",
+        f"All parameters of the class are listed {place}.",
+    ]
+
+
+def public(rule: Rule) -> bool:
+    """Whether the rule's class has its own page in the API reference."""
+    return rule.estimator in sureline.__all__
+
+
+def call(rule: Rule, *, linked: bool = False) -> str:
+    """The class that offers `rule`, with the settings that choose it."""
+    settings = ", ".join(f"{key}={python(value)}" for key, value in rule.settings.items())
+    if not linked:
+        return f"{rule.estimator}({settings})"
+    name = f"{{py:class}}`~sureline.{rule.estimator}`" if public(rule) else f"`{rule.estimator}`"
+    return f"{name} `{settings}`" if settings else name
+
+
+def python(value: object) -> str:
+    """A setting as one writes it."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def step_functions(rule: Rule) -> list[Callable[..., Any]]:
+    """What the compiled loops run for every example."""
+    if rule.kernel is not None:
+        kernel = rule.kernel
+        return [*kernel.inlined, kernel.score, kernel.update, kernel.weights]
+    return [function for function in (rule.step, rule.exact) if function]
+
+
+def sources(heading: str, rule: Rule, functions: list[Callable[..., Any]]) -> list[str]:
+    """The source of `functions`, and where it is another rule's, its file."""
+    lines = [f"## {heading}"]
+    for function in functions:
+        if function.__module__ != rule.module:
+            lines += ["", f"From {code_path(function.__module__)}:"]
+        lines += ["", "```python", *inspect.getsource(function).rstrip().splitlines(), "```"]
+    return lines
+
+
+def code_path(module: str) -> str:
+    """Where a module's file lies in the repository."""
+    return f"`src/{module.replace('.', '/')}.py`"
+
+
+def table(heads: list[str], rows: list[list[str]], *, centred: int = 0) -> list[str]:
+    """A Markdown table whose last `centred` columns are centred."""
+    rules_below = ["---"] * (len(heads) - centred) + [":-:"] * centred
+    return [f"| {' | '.join(cells)} |" for cells in (heads, rules_below, *rows)]
+
+
+def capitalised(text: str) -> str:
+    """A sentence with a capital at its head, unless it starts with a name or a formula."""
+    word = re.match(r"(?!argmin)[a-z]+[ ,]", text)
+    return text[:1].upper() + text[1:] if word else text
+
+
+def escaped(text: str) -> str:
+    """Plain words as Markdown; what stands in backticks stays code."""
+    parts = text.split("`")
+    for k in range(0, len(parts), 2):
+        parts[k] = re.sub(r"([\\*_\[\]<>|#$])", r"\\\1", parts[k])
+    return "`".join(parts)
