@@ -96,7 +96,7 @@ def test_a_new_rule_compiles_its_own_step_and_nothing_else(tmp_path):
         "import pickle\n"
         "copy = pickle.loads(pickle.dumps(model))\n"
         "assert copy.coef_.tolist() == model.coef_.tolist()\n"
-        "assert min(model.decision_function([[1.0, 0.0]]) >= 1.999)\n"
+        "assert model.decision_function([[1.0, 0.0]])[0] > 1.5\n"
     )
     compiled_by(pickled, cache)
 
