@@ -31,7 +31,11 @@ docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 $(VENV)/.core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "sureline needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@test -x $(BIN)/python || { echo "setting up $(VENV), once"; $(PYTHON) -m venv $(VENV); }
+	@test -x $(BIN)/python || echo "setting up $(VENV), once"
+	@# Debian's Python has pip but, without a package of its own, no venv that brings pip along.
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) \
+		&& $(PYTHON) -m pip --quiet --python $(BIN)/python install pip; }
 	@$(PIP) install -e .
 	@touch $@
 

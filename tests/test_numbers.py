@@ -84,7 +84,7 @@ def test_probability_is_phi_of_mean_over_deviation(rule):
         assert np.array_equal(model.predict(X) == 1.0, expected > 0.5)
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # where not compiled
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 @pytest.mark.parametrize("covariance", ["diagonal-kl", "full"])
 def test_probability_where_the_variance_underflows(covariance):
     X, y = stream(4)
