@@ -75,10 +75,10 @@ model = {0}({1}).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
 )
 def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp_path):
     code = FIT.format(*model)
-    inlined = {"kernels.diagonal.shared", "kernels.diagonal.dropped"}
     first = {name.removeprefix("sureline.") for name in compiled_by(code, tmp_path)}
-    ours = {name for name in first if name.startswith(("rules.", "kernels."))}
-    assert used <= ours <= used | inlined
+    assert used <= first
+    inlined = {"shared", "dropped", "sum_row"}
+    assert {name.rpartition(".")[2] for name in first - used} <= inlined
     assert compiled_by(code, tmp_path) == []
 
 

@@ -15,6 +15,7 @@ from sureline import (
     InvalidParameter,
     PAClassifier,
     PerceptronClassifier,
+    SCWClassifier,
 )
 from sureline.estimators import classifier_for
 from sureline.rules import COVARIANCES, Parameter, Rule, register, rules
@@ -71,6 +72,19 @@ def test_numbers_out_of_range_are_refused(rule):
         ({"n_iter_no_change": -1}, "n_iter_no_change must be a whole number of at least 1, got -1"),
         ({"shuffle": "yes"}, "shuffle must be True or False, got 'yes'"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
+        ({"competitors": 0}, "competitors must be a whole number of at least 1 or 'all', got 0"),
+        ({"competitors": "k"}, "competitors must be a whole number of at least 1 or 'all', got 'k'"),
+        (
+            {"scheme": "voting"},
+            "scheme must be 'sequential' or 'parallel' or 'exact', got 'voting'",
+        ),
+        (
+            {"scheme": "exact", "covariance": "full"},
+            "the rule arow has no scheme='exact' with covariance='full'; there is 'sequential' with "
+            "'diagonal-kl' or 'diagonal-l2' or 'diagonal-exact' or 'full'; 'parallel' with "
+            "'diagonal-kl' or 'diagonal-l2' or 'diagonal-exact'; 'exact' with 'diagonal-kl' or "
+            "'diagonal-l2' or 'diagonal-exact'",
+        ),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64', got 'float16'"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number in (0, 1), got 1.0"),
         ({"memory_limit_gb": 0}, "memory_limit_gb must be a number in (0, inf), got 0"),
@@ -88,6 +102,19 @@ def test_shared_parameters_are_checked(settings, sentence):
     with pytest.raises(InvalidParameter) as refusal:
         AROWClassifier(**settings).fit(X, Y)
     assert str(refusal.value) == f"AROWClassifier: {sentence}"
+
+
+def test_schemes_that_do_not_exist_are_refused():
+    with pytest.raises(InvalidParameter) as refusal:
+        PerceptronClassifier(competitors=2).fit(X, Y)
+    assert str(refusal.value) == (
+        "PerceptronClassifier: the rule averaged-perceptron compares an example with its strongest "
+        "rival only, so that competitors must be 1 and scheme 'sequential', got 2 and 'sequential'"
+    )
+    with pytest.raises(InvalidParameter, match="the rule scw-i has no scheme='parallel' with"):
+        SCWClassifier(scheme="parallel").fit(X, Y)
+    with pytest.raises(InvalidParameter, match="slack must be 'shared' or 'each', got 'none'"):
+        PAClassifier(slack="none").fit(X, Y)
 
 
 def test_choices_are_checked():
@@ -117,10 +144,6 @@ def test_what_a_model_is_made_of_cannot_change_while_it_learns():
 def test_labels_that_cannot_be_learned():
     with pytest.raises(ValueError, match=r"two classes; y holds one class only.*use partial_fit"):
         AROWClassifier().fit(X, [1, 1])
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
-        AROWClassifier().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
-        AROWClassifier().fit(X, Y).partial_fit(X, [2, 1])
     with pytest.raises(ValueError, match="Unknown label type"):
         AROWClassifier().fit(X, [0.5, 1.5])
     with pytest.raises(DataError, match="labels were numbers before and are text now"):

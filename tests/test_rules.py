@@ -22,7 +22,8 @@ def named(rule):
 
 def constants(rule, rng):
     """Random values in place of what the rule makes of its parameters, over six decades."""
-    count = len(rule.constants(**{p.name: p.default for p in rule.parameters}))
+    words = dict.fromkeys(rule.choices, 0.0)
+    count = len(rule.constants(**{p.name: p.default for p in rule.parameters}, **words))
     return (*(10.0 ** rng.uniform(-5, 1, count)).tolist(), 0.0, 0.0)[:2]
 
 

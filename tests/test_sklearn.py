@@ -45,6 +45,18 @@ def expected_failures(estimator):
         expected["check_class_weight_classifiers"] = (
             "PA's margin is hard, so that weights have no effect; PA-I and PA-II pass"
         )
+    if estimator.get_params().get("constraint") == "variance" or (
+        estimator.get_params().get("constraint") and estimator.covariance == "full"
+    ):
+        expected["check_classifiers_train"] = (
+            "with many classes the check wants the most probable class predicted; predict follows "
+            "the papers and takes the highest mean, and a class of a lower mean and a larger "
+            "variance may be the more probable one"
+        )
+        expected["check_class_weight_classifiers"] = (
+            "on labels that are mostly noise the variances collapse before the heavy class has won; "
+            "the default constraint passes"
+        )
     return expected
 
 

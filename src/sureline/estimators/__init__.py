@@ -82,6 +82,9 @@ def _made(estimator: str) -> type[OnlineClassifier]:
             annotations[key] = Literal[tuple(choices)]
             meaning = ", ".join(f"{choice!r} for {name}" for choice, name in choices.items())
             body.setdefault(key, described(rule.settings[key], f"Which rule: {meaning}."))
+        for key, words in rule.choices.items():
+            annotations[key] = Literal[words]
+            body.setdefault(key, described(words[0], "A choice that the rule's page explains."))
         for parameter in rule.parameters:
             annotations[parameter.name] = float
             body[parameter.name] = parameter.default

@@ -117,6 +117,11 @@ class PAClassifier(OnlineClassifier):
         1, "Hard margin (0, PA), linear slack (1, PA-I) or squared slack (2, PA-II)."
     )
     C: float = 1.0
+    slack: Literal["shared", "each"] = described(
+        "shared",
+        'With PA-I and ``scheme="exact"``, whether the constraints of all rivals have one slack '
+        "together or one each.",
+    )
 
 
 @classifier

@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError
 from sureline.estimators.rows import Rows
-from sureline.kernels.compiling import EXACT, REAL, STEP, compiled, own_score, own_update
+from sureline.kernels import rivals
+from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, compiled, own_score, own_update
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
-from sureline.kernels.full import LEARN_FULL, SPREAD_FULL
-from sureline.kernels.own import LEARN_OWN, SCORE_OWN
-from sureline.kernels.scoring import SCORE, SPREAD
+from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
+from sureline.kernels.own import LEARN_OWN, LEARN_OWN_RIVALS, SCORE_OWN
+from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
+from sureline.kernels.scoring import SCORE, SCORE_ONE, SPREAD
 from sureline.kernels.spherical import LEARN_SPHERICAL
 from sureline.model import Layout, State
 from sureline.rules import OwnKernel, Rule
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 # A diagonal variance never falls below this share of the initial one, nor one on the diagonal of a
 # full covariance below the second; a scale-free full covariance is rescaled at the third.
@@ -28,9 +31,21 @@ FLOOR = 1e-12
 FULL_FLOOR = 1e-30
 RESCALE = 1e-20
 
+PROJECTIONS = {
+    "identity": rivals.SPHERICAL,
+    "diagonal-kl": rivals.KL,
+    "diagonal-l2": rivals.L2,
+    "diagonal-exact": rivals.BEST,
+}
+SCHEMES = {
+    "sequential": rivals.SEQUENTIAL,
+    "parallel": rivals.PARALLEL,
+    "exact": rivals.TOGETHER,
+}
+
 
 class Learner:
-    """A rule with its constants, a covariance and a kind of number, ready to learn two classes."""
+    """A rule with its constants, a covariance, a scheme and a kind of number, ready to learn."""
 
     def __init__(
         self,
@@ -39,13 +54,17 @@ class Learner:
         covariance: str,
         dtype: str,
         fit_intercept: bool,
+        competitors: int,
+        scheme: str,
     ) -> None:
         self.rule = rule
         self.dtype = dtype
         self.constant = float(fit_intercept)
+        self.competitors, self.scheme = competitors, scheme
         self.constants = rule.constants(**parameters)
         self.a, self.b = (*self.constants, 0.0, 0.0)[:2]
         self.p = np.array(self.constants, np.float64)
+        self.share = rule.weight == "share"
         self.initial_variance = float(parameters.get("initial_variance", 1.0))
         if rule.kernel is not None:
             initial = tuple(rule.kernel.initial(*self.constants))
@@ -60,6 +79,17 @@ class Learner:
     def _step(self) -> Any:
         return compiled(self.rule.step, STEP)
 
+    @property
+    def _exact(self) -> Any:
+        return compiled(self.rule.exact or rivals.no_exact, EXACT)
+
+    @property
+    def _joint(self) -> Any:
+        joint = None
+        if self.scheme == "exact":
+            joint = self.rule.joint[self.layout.covariance]
+        return compiled(joint or rivals.no_joint, JOINT, self.rule.inlined if joint else ())
+
     def _own(self, kernel: OwnKernel) -> tuple[Any, Any]:
         """The rule's own score and update, compiled."""
         real = REAL[self.dtype]
@@ -68,90 +98,28 @@ class Learner:
             compiled(kernel.update, own_update(real), kernel.inlined),
         )
 
+    # -- learning ------------------------------------------------------------------------------
+
     def learn(
         self,
         state: State,
         rows: Rows,
-        sign: Floats,
+        codes: Integers,
         weight: Floats,
-        order: NDArray[np.int64],
+        order: Integers,
+        rank: Integers,
     ) -> None:
-        """Learn the rows named by `order`, one after the other."""
-        examples = (*rows, sign, weight, order)
-        table = state.table[:, :, 0]
-        share = self.rule.weight == "share"
-        floor = FLOOR * self.initial_variance
-        failed: int
-        if self.rule.kernel is not None:
-            score, update = self._own(self.rule.kernel)
-            failed = LEARN_OWN.compiled(self.dtype)(
-                *examples,
-                state.table,
-                state.stamps,
-                state.clock,
-                self.constant,
-                self.p,
-                score,
-                update,
-                state.counts,
-            )
-        elif state.layout.covariance == "identity":
-            failed = LEARN_SPHERICAL.compiled(self.dtype)(
-                *examples,
-                table,
-                self.constant,
-                self._step,
-                self.a,
-                self.b,
-                self.rule.average,
-                state.clock,
-                state.counts,
-            )
-        elif state.layout.covariance == "full":
-            size = state.table.shape[0]
-            failed = LEARN_FULL.compiled(self.dtype)(
-                *examples,
-                table[:, 0],
-                state.covariance[0],
-                self.constant,
-                self._step,
-                self.a,
-                self.b,
-                share,
-                FULL_FLOOR * self.initial_variance,
-                RESCALE * self.initial_variance if self.rule.scale_free else 0.0,
-                np.empty(size),
-                np.empty(size, self.dtype),
-                state.counts,
-            )
-        elif state.layout.covariance == "diagonal-exact":
-            failed = LEARN_EXACT.compiled(self.dtype)(
-                *examples,
-                table,
-                self.constant,
-                self._step,
-                compiled(self.rule.exact, EXACT),
-                self.a,
-                self.b,
-                share,
-                floor,
-                np.empty(rows.longest + 1),
-                state.counts,
-            )
+        """Learn the rows named by `order`, one after the other.
+
+        `codes` are columns where the state is wide, and 0 or 1 where two classes share one;
+        `rank` tells where each column's label stands among the sorted ones.
+        """
+        if state.wide:
+            failed = self._learn_rivals(state, (*rows, codes, weight, order), rows.longest, rank)
+            state.classes = max(state.classes, int(codes[order].max(initial=-1)) + 1)
         else:
-            failed = LEARN_DIAGONAL.compiled(self.dtype)(
-                *examples,
-                table,
-                self.constant,
-                self._step,
-                self.a,
-                self.b,
-                share,
-                state.layout.covariance == "diagonal-l2",
-                floor,
-                np.empty(rows.longest),
-                state.counts,
-            )
+            sign = np.where(codes == 1, 1.0, -1.0)
+            failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest)
         state.clock += order.size
         state.counts[2] += order.size
         if failed >= 0:
@@ -161,47 +129,172 @@ class Learner:
                 "example with sklearn.preprocessing.MaxAbsScaler, and fit again"
             )
 
-    def scores(self, state: State, rows: Rows) -> Floats:
-        """The mean score of every row; positive speaks for the second class."""
-        out = np.empty(len(rows))
-        if self.rule.kernel is not None:
-            score, _ = self._own(self.rule.kernel)
-            SCORE_OWN.compiled(self.dtype)(
-                *rows,
-                state.table,
-                state.stamps,
-                state.clock,
+    @property
+    def _floors(self) -> tuple[float, float]:
+        """For a full covariance: the least variance, and the mean variance to rescale at."""
+        rescale = RESCALE if self.rule.scale_free else 0.0
+        return FULL_FLOOR * self.initial_variance, rescale * self.initial_variance
+
+    def _learn_two(self, state: State, examples: tuple[Any, ...], longest: int) -> int:
+        """Learn two classes; return the row that overflowed, or -1."""
+        table = state.table[:, :, 0]
+        rule, covariance = self.rule, state.layout.covariance
+        failed: int
+        if rule.kernel is not None:
+            arrays = (state.table, state.stamps, state.clock, self.constant, self.p)
+            own = self._own(rule.kernel)
+            failed = LEARN_OWN.compiled(self.dtype)(*examples, *arrays, *own, state.counts)
+            return failed
+        learned = (*examples, table, self.constant, self._step)
+        if covariance == "identity":
+            ending: tuple[Any, ...] = (self.a, self.b, rule.average, state.clock, state.counts)
+            failed = LEARN_SPHERICAL.compiled(self.dtype)(*learned, *ending)
+        elif covariance == "full":
+            size = state.table.shape[0]
+            failed = LEARN_FULL.compiled(self.dtype)(
+                *examples,
+                table[:, 0],
+                state.covariance[0],
                 self.constant,
-                self.p,
-                score,
-                out,
+                self._step,
+                self.a,
+                self.b,
+                self.share,
+                *self._floors,
+                np.empty(size),
+                np.empty(size, self.dtype),
+                state.counts,
+            )
+        elif covariance == "diagonal-exact":
+            room = (FLOOR * self.initial_variance, np.empty(longest + 1), state.counts)
+            ending = (self._exact, self.a, self.b, self.share, *room)
+            failed = LEARN_EXACT.compiled(self.dtype)(*learned, *ending)
+        else:
+            room = (FLOOR * self.initial_variance, np.empty(longest), state.counts)
+            ending = (self.a, self.b, self.share, covariance == "diagonal-l2", *room)
+            failed = LEARN_DIAGONAL.compiled(self.dtype)(*learned, *ending)
+        return failed
+
+    def _learn_rivals(
+        self, state: State, examples: tuple[Any, ...], longest: int, rank: Integers
+    ) -> int:
+        """Learn many classes; return the row that overflowed, or -1."""
+        size, _, columns = state.table.shape
+        competitors = min(self.competitors, columns)
+        failed: int
+        if self.rule.kernel is not None:
+            arrays = (state.table, state.stamps, rank, state.classes, state.clock)
+            own = (self.constant, self.p, *self._own(self.rule.kernel))
+            failed = LEARN_OWN_RIVALS.compiled(self.dtype)(*examples, *arrays, *own, state.counts)
+        elif state.layout.covariance == "full":
+            failed = LEARN_FULL_RIVALS.compiled(self.dtype)(
+                *examples,
+                state.table,
+                state.covariance,
+                rank,
+                state.classes,
+                competitors,
+                self.constant,
+                self._step,
+                self.a,
+                self.b,
+                self.share,
+                *self._floors,
+                np.empty((2, size)),
+                np.empty(size, self.dtype),
+                state.counts,
             )
         else:
+            width = 2 * (longest + 1)
+            failed = rivals.LEARN_RIVALS.compiled(self.dtype)(
+                *examples,
+                state.table,
+                rank,
+                state.classes,
+                competitors,
+                self.constant,
+                self._step,
+                self._exact,
+                self._joint,
+                self.a,
+                self.b,
+                self.share,
+                SCHEMES[self.scheme],
+                PROJECTIONS[state.layout.covariance],
+                self.rule.average,
+                FLOOR * self.initial_variance,
+                state.clock,
+                np.empty(width),
+                np.empty(width),
+                np.empty((1 if self.scheme == "sequential" else competitors, width)),
+                state.counts,
+            )
+        return failed
+
+    def widen(self, state: State, limit_gb: float, owner: str) -> State:
+        """A wide state that goes on from one in which two classes share a column.
+
+        The classes get the mean with its two signs, halved, and half of the variance each: the
+        difference of their scores is distributed as the one score was. A third class starts from
+        nothing, with a score of 0, which is below one of the two. Where nothing has been learned,
+        all start from nothing.
+        """
+        wide = self.layout.allocate(state.features, 4, limit_gb, owner)
+        wide.wide, wide.classes = True, 2
+        wide.clock, wide.counts = state.clock, state.counts
+        if not state.counts[0]:  # nothing to carry over
+            return wide
+        kernel = self.rule.kernel
+        values = state.table[:, :, 0].astype(np.float64)
+        if kernel is not None:
+            stamps = state.stamps[:, 0] if kernel.stamps else np.zeros(1)
+            values = kernel.half(values, stamps, state.clock, self.p)
+            wide.stamps[:, :2] = state.clock
+        else:
+            values /= 2.0
+        signs = np.ones_like(values)
+        signs[:, :: 1 if state.layout.covariance == "identity" and not kernel else 2] = -1.0
+        wide.table[:, :, 0], wide.table[:, :, 1] = signs * values, values
+        if state.covariance.size:
+            wide.covariance[:2] = state.covariance[0] / 2.0
+        return wide
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def scores(self, state: State, rows: Rows) -> Floats:
+        """The mean scores of every row, by column; where two classes share one, for the second."""
+        out = np.empty((len(rows), state.classes if state.wide else 1))
+        if self.rule.kernel is not None:
+            score, _ = self._own(self.rule.kernel)
+            arrays = (state.table, state.stamps, state.clock, self.constant, self.p)
+            SCORE_OWN.compiled(self.dtype)(*rows, *arrays, score, out)
+        else:
             shift = -1.0 / state.clock if self.rule.average and state.clock else 0.0
-            SCORE.compiled(self.dtype)(*rows, state.table[:, :, 0], self.constant, shift, out)
+            kernel = SCORE if state.wide else SCORE_ONE
+            kernel.compiled(self.dtype)(*rows, state.table, self.constant, shift, out)
         return out
 
     def deviations(self, state: State, rows: Rows) -> Floats:
-        """The standard deviation of every row's score."""
-        out = np.empty(len(rows))
+        """The standard deviations of every row's scores, by column."""
+        out = np.empty((len(rows), state.classes if state.wide else 1))
         if state.layout.covariance == "full":
             room = np.empty(state.table.shape[0])
-            SPREAD_FULL.compiled(self.dtype)(*rows, state.covariance[0], self.constant, room, out)
+            SPREAD_FULL.compiled(self.dtype)(*rows, state.covariance, self.constant, room, out)
         else:
-            SPREAD.compiled(self.dtype)(*rows, state.table[:, :, 0], self.constant, out)
+            SPREAD.compiled(self.dtype)(*rows, state.table, self.constant, out)
         return out
 
     def weights(self, state: State) -> NDArray[Any]:
-        """The linear weights, row 0 the intercept's, one column a weight vector."""
+        """The linear weights, row 0 the intercept's, by column."""
+        columns = state.classes if state.wide else 1
         if self.rule.kernel is not None:
-            columns = range(state.table.shape[2])
-            skipped = state.stamps if self.rule.kernel.stamps else np.zeros((1, len(columns)))
+            stamps = state.stamps if self.rule.kernel.stamps else np.zeros((1, columns))
             weights = np.stack(
                 [
                     self.rule.kernel.weights(
-                        state.table[:, :, k].astype(np.float64), skipped[:, k], state.clock, self.p
+                        state.table[:, :, k].astype(np.float64), stamps[:, k], state.clock, self.p
                     )
-                    for k in columns
+                    for k in range(columns)
                 ],
                 axis=1,
             )
@@ -209,17 +302,13 @@ class Learner:
             weights = state.table[:, 0].astype(np.float64) - state.table[:, 1] / state.clock
         else:
             weights = state.table[:, 0]
-        return np.asarray(weights + 0.0, self.dtype)  # + 0.0: no negative zeros
+        return np.asarray(weights[:, :columns] + 0.0, self.dtype)  # + 0.0: no negative zeros
 
 
-def choose_covariance(rule: Rule, covariance: str | None, owner: str) -> str:
-    """The covariance to keep, or an error that names those the rule has."""
-    if covariance is None:
-        return "identity"
-    if covariance not in rule.covariances:
-        allowed = ", ".join(repr(name) for name in rule.covariances)
-        raise InvalidParameter(
-            f"{owner}: the rule {rule.name} has no covariance={covariance!r}; "
-            f"choose one of {allowed}"
-        )
-    return covariance
+def chances(mean: Floats, deviation: Floats) -> Floats:
+    """The probability of each of many classes to have the highest score, by quadrature."""
+    out = np.empty(mean.shape)
+    WIN.compiled("float64")(
+        np.ascontiguousarray(mean), np.ascontiguousarray(deviation), NODES, WEIGHTS, BENDS, out
+    )
+    return out

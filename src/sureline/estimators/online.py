@@ -1,49 +1,47 @@
-"""The face that all online classifiers share: parameters, checks, fit, partial_fit, predictions."""
+"""How online classifiers learn: parameters and their checks, fit, partial_fit, forgetting."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.describing import described
-from sureline.estimators.learner import Floats, Learner, choose_covariance
+from sureline.estimators.learner import SCHEMES, Floats, Integers, Learner
+from sureline.estimators.predicting import Predicting
 from sureline.estimators.rows import Rows, as_rows
 from sureline.model import State
 from sureline.rules import Parameter, Rule, rules
 
-F = TypeVar("F")
-
 FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
 MEMORY = Parameter("memory_limit_gb", 4.0, 0.0, np.inf, "")
-
-
-def _keeps_variance(estimator: OnlineClassifier) -> bool:
-    return hasattr(estimator, "covariance")
-
-
-def with_variance(method: F) -> F:
-    """Offer `method` only by classifiers that keep variances, so that hasattr tells."""
-    return cast(F, available_if(_keeps_variance)(method))
+EVERY = 2**31  # competitors="all"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+class OnlineClassifier(Predicting):
     """What every online classifier does; the rule comes from the registry."""
 
+    competitors: int | Literal["all"] = described(
+        1,
+        "With how many of the strongest rival classes an example is compared; more than there are "
+        "means all. Two classes ignore it.",
+    )
+    scheme: Literal["sequential", "parallel", "exact"] = described(
+        "sequential",
+        "How the steps against several rivals are joined: one after the other, averaged, or "
+        "found together, as the nearest model that satisfies them all. Two classes ignore it.",
+    )
     max_iter: int = described(5, "How many passes `fit` makes over the examples, at most.")
     shuffle: bool = described(
         True,
@@ -70,8 +68,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = described(
         None,
         "A factor on the weight of each class's examples, by label; 'balanced' makes every class "
-        "weigh the same in `fit`. CW and NHERD read weights relative to the "
-        "largest, the others as factors on the cost of missing an example.",
+        "weigh the same in `fit`. CW and NHERD read weights relative to the largest, the others "
+        "as factors on the cost of missing an example.",
     )
     dtype: Literal["float32", "float64"] = described(
         "float32", "The kind of number the model is kept in; sums are always taken in float64."
@@ -110,25 +108,24 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 f"{classes[0]!r}. To learn from a stream that starts with one class, use "
                 "partial_fit"
             )
-        _refuse_more_than_two(classes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if learner.rule.weight != "cost":
             weight = weight / max(1.0, weight.max())
         weight = weight * self._class_weights(classes, y, learner.rule)[codes]
-        rows, sign = as_rows(X), np.where(codes == 1, 1.0, -1.0)
-        rng = check_random_state(self.random_state)
         if not weight.any():
             raise DataError(f"{self._name}.fit: no example has a weight above 0")
+        rows, rank = as_rows(X), np.arange(classes.size)
+        rng = check_random_state(self.random_state)
         train, held = self._split(np.flatnonzero(weight > 0), codes, rng)
 
-        state = self._allocate(learner, X.shape[1])
+        state = self._begin(learner, X.shape[1], classes.size)
         best, accuracies = state, list[float]()
-        judged, answers = rows.take(held), codes[held] == 1
+        judged, answers = rows.take(held), codes[held]
         for _ in range(self.max_iter):
             order = rng.permutation(train) if self.shuffle else train
-            learner.learn(state, rows, sign, weight, order)
+            learner.learn(state, rows, codes, weight, order, rank)
             if self.early_stopping:
-                right = (learner.scores(state, judged) > 0) == answers
+                right = self._winners(learner.scores(state, judged)) == answers
                 accuracies.append(float(np.average(right, weights=weight[held])))
                 leading = int(np.argmax(accuracies)) + 1
                 if leading == len(accuracies):
@@ -139,7 +136,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self.early_stopping:
             best.counts = state.counts
             self.validation_scores_, self.n_iter_ = accuracies, len(accuracies)
-        self.classes_ = classes
+        self.classes_ = self._labels = classes
         self._state = best
         return self
 
@@ -157,7 +154,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_samples, n_features)
             The examples.
         y : array of shape (n_samples,)
-            Their labels.
+            Their labels; new ones may appear at any time.
         classes : array, default=None
             Labels to know beforehand. Without it a class exists from the first row that shows it;
             rows before the second class has come teach nothing.
@@ -174,7 +171,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(
                 f"{self._name}: partial_fit cannot hold examples back; set early_stopping=False"
             )
-        if self.class_weight == "balanced":
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             raise InvalidParameter(
                 f"{self._name}: partial_fit cannot know how frequent classes will be; give "
                 "class_weight as a dictionary"
@@ -188,189 +185,84 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 f"{self._name}: partial_fit takes weights from 0 to 1, got "
                 f"{weight.max():g}; divide the weights by the largest that will come"
             )
-        kept = np.flatnonzero(weight > 0)
-        known = np.empty(0, y.dtype) if first else self.classes_
-        if classes is not None:
-            known = np.union1d(known, np.asarray(classes))
-        if known.size and (known.dtype.kind in "USO") != (y.dtype.kind in "USO"):
-            before, now = ("text", "numbers") if known.dtype.kind in "USO" else ("numbers", "text")
-            raise DataError(f"{self._name}: labels were {before} before and are {now} now")
-        labels = np.union1d(known, y[kept])
-        _refuse_more_than_two(labels)
-        rows = as_rows(X)
-        state = self._allocate(learner, X.shape[1]) if first else self._state.writeable()
+        labels = y[:0] if first else self._labels
+        named = np.setdiff1d(y[:0] if classes is None else np.asarray(classes), labels)
+        for some in (labels, named):
+            self._same_kind(some, y)
+        present, codes = np.unique(y, return_inverse=True)
+        union = np.union1d(np.concatenate([labels, named]), present)
+        factors = self._class_weights(union, y, learner.rule)
+        weight = weight * factors[np.searchsorted(union, present)][codes]
+        kept, rows = np.flatnonzero(weight > 0), as_rows(X)
+        state = self._begin(learner, X.shape[1], 1) if first else self._state.writeable()
         if state.layout != learner.layout:
             raise InvalidParameter(
                 f"{self._name}: partial_fit goes on with a model of {state.layout}, which "
                 f"set_params has changed to {learner.layout}; fit anew, or change it back"
             )
-        codes = np.searchsorted(labels, y)
-        if known.size < 2:  # rows before the second class has come teach nothing
-            others = np.flatnonzero(y[kept] != (known[0] if known.size else y[kept[:1]]))
-            alone = int(others[0]) if others.size else kept.size
-            state.clock += alone
-            state.counts[1] += int(alone > 0 and known.size == 0)
-            state.counts[2] += alone
-            kept = kept[alone:]
-        weight = weight * self._class_weights(labels, y, learner.rule)[codes]
-        kept = kept[weight[kept] > 0]
-        learner.learn(state, rows, np.where(codes == 1, 1.0, -1.0), weight, kept)
-        self.classes_ = labels
+        unseen, first_rows = np.unique(codes[kept], return_index=True)
+        arrivals = sorted(
+            (int(row), present[code : code + 1])
+            for code, row in zip(unseen, first_rows, strict=True)
+            if not np.isin(present[code], labels) and not np.isin(present[code], named)
+        )
+        begun = 0
+        for row, label in [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]:
+            if not state.wide:  # up to the third, each class changes how the model learns
+                self._learn_on(learner, state, labels, rows, y, weight, kept[begun:row])
+                begun = row
+                if labels.size == 2:
+                    state = learner.widen(state, self.memory_limit_gb, self._name)
+            labels = np.concatenate([labels, label])
+            if not state.wide:
+                labels = np.sort(labels)
+                state.counts[1] += labels.size == 1 and named.size == 0  # nobody could know it
+            elif label in named:
+                state.classes = labels.size  # others are let in by the row that shows them
+        if state.wide:
+            state = state.with_room(labels.size, self.memory_limit_gb, self._name)
+        self._learn_on(learner, state, labels, rows, y, weight, kept[begun:])
+        self._labels, self.classes_ = labels, np.sort(labels)
         self._state = state
         if first:
             self.n_iter_ = 1
         return self
 
-    # -- predicting ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Floats:
-        """The mean score of each row; positive speaks for ``classes_[1]``.
+    def forget_class(self, label: Any) -> Self:
+        """Remove a class and all that was learned of it alone.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        label : label
+            One of ``classes_``; the last one cannot be forgotten.
 
         Returns
         -------
-        array of shape (n_samples,)
-            The scores.
+        self
+            The classifier; with one class left, it always predicts that one.
         """
-        rows = self._rows(X)
-        return self._learner().scores(self._state, rows)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row, by the sign of its mean score.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The labels; a score of exactly 0 gives ``classes_[0]``.
-        """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp)]
-
-    @with_variance
-    def decision_distribution(self, X: Any) -> tuple[Floats, Floats]:
-        """The mean and the variance of each row's score under the distribution of weights.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
-
-        Returns
-        -------
-        mean, variance : arrays of shape (n_samples,)
-            The score is Gaussian with these moments.
-        """
-        mean, deviation = self._moments(X)
-        return mean, np.square(deviation)
-
-    @with_variance
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class: how probable it is that the score has its sign.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Φ(m/√v) in the second column, for a score of mean m and variance v.
-        """
-        mean, deviation = self._moments(X)
-        if self.classes_.size == 1:
-            return np.ones((mean.size, 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(mean == 0, 0.0, mean / deviation)
-        return np.column_stack([ndtr(-z), ndtr(z)])
-
-    # -- what was learned ----------------------------------------------------------------------
-
-    @property
-    def coef_(self) -> NDArray[Any]:
-        """The mean of every weight, of shape (1, n_features)."""
-        return np.array(self._learner().weights(self._fitted("coef_"))[1:].T, order="C")
-
-    @property
-    def intercept_(self) -> NDArray[Any]:
-        """The mean of the constant feature's weight, of shape (1,)."""
-        return np.array(self._learner().weights(self._fitted("intercept_"))[0])
-
-    @property
-    def variance_(self) -> NDArray[Any]:
-        """The variance of every weight, of shape (1, n_features)."""
-        return np.array(self._variances("variance_")[1:].T, order="C")
-
-    @property
-    def intercept_variance_(self) -> NDArray[Any]:
-        """The variance of the constant feature's weight, of shape (1,)."""
-        return np.array(self._variances("intercept_variance_")[0] * bool(self.fit_intercept))
-
-    @property
-    def covariance_(self) -> NDArray[Any]:
-        """The covariance of the weights, of shape (1, n_features, n_features); `full` only."""
-        state = self._fitted("covariance_")
-        if not state.covariance.size:
-            raise AttributeError(
-                f"{self._name} has covariance_ only with covariance='full'; see variance_"
+        check_is_fitted(self)
+        if label not in self.classes_.tolist():
+            raise InvalidParameter(
+                f"{self._name}: there is no class {label!r} to forget; there are "
+                f"{', '.join(map(repr, self.classes_.tolist()))}"
             )
-        return state.covariance[:, 1:, 1:].copy()
-
-    @property
-    def n_seen_(self) -> int:
-        """How many examples have been learned from, over all passes."""
-        return int(self._fitted("n_seen_").counts[2])
-
-    @property
-    def n_updates_(self) -> int:
-        """How many examples changed the model."""
-        return int(self._fitted("n_updates_").counts[0])
-
-    @property
-    def n_mistakes_(self) -> int:
-        """How many examples were classified wrong just before they were learned."""
-        return int(self._fitted("n_mistakes_").counts[1])
+        if self.classes_.size == 1:
+            raise InvalidParameter(f"{self._name}: the last class, {label!r}, cannot be forgotten")
+        state = self._state
+        if not state.wide:
+            state = self._learner().widen(state, self.memory_limit_gb, self._name)
+        column = self._labels.tolist().index(label)
+        self._state = state.without(column)
+        self._labels = np.delete(self._labels, column)
+        self.classes_ = np.sort(self._labels)
+        return self
 
     # -- inside --------------------------------------------------------------------------------
 
     @property
     def _name(self) -> str:
         return type(self).__name__
-
-    def _fitted(self, attribute: str) -> State:
-        """The state, or the error that Python raises where `attribute` does not exist."""
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"{self._name} has no {attribute} before it is fitted")
-        return self._state
-
-    def _variances(self, attribute: str) -> NDArray[Any]:
-        """The variances of all weights, row 0 the intercept's, one column a weight vector."""
-        state = self._fitted(attribute)
-        if state.covariance.size:
-            return np.diagonal(state.covariance, axis1=1, axis2=2).T
-        if not _keeps_variance(self):
-            raise AttributeError(f"{self._name} keeps no variances, so it has no {attribute}")
-        return state.table[:, 1]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether anything has been learned."""
-        return hasattr(self, "_state")
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may assume."""
-        tags = cast(Any, super()).__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def _rule(self) -> Rule:
         """The registered rule that this class offers under its present parameters."""
@@ -386,57 +278,119 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _learner(self) -> Learner:
         """The learner for the present parameters, all of which are checked here."""
         rule = self._rule()
-        for name in ("max_iter", "n_iter_no_change"):
+        for name in ("max_iter", "n_iter_no_change", "competitors"):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+            if not whole and not (name == "competitors" and value == "all"):
+                all_too = " or 'all'" if name == "competitors" else ""
                 raise InvalidParameter(
-                    f"{self._name}: {name} must be a whole number of at least 1, got {value!r}"
+                    f"{self._name}: {name} must be a whole number of at least 1{all_too}, "
+                    f"got {value!r}"
                 )
         for name in ("shuffle", "fit_intercept", "early_stopping"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise InvalidParameter(
                     f"{self._name}: {name} must be True or False, got {getattr(self, name)!r}"
                 )
-        if self.dtype not in ("float32", "float64"):
-            raise InvalidParameter(
-                f"{self._name}: dtype must be 'float32' or 'float64', got {self.dtype!r}"
-            )
+        choices = {"dtype": ("float32", "float64"), "scheme": tuple(SCHEMES), **rule.choices}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InvalidParameter(
+                    f"{self._name}: {name} must be {' or '.join(map(repr, allowed))}, "
+                    f"got {getattr(self, name)!r}"
+                )
         FRACTION.check(self.validation_fraction, self._name)
         MEMORY.check(self.memory_limit_gb, self._name)
         values = {p.name: p.check(getattr(self, p.name), self._name) for p in rule.parameters}
-        covariance = choose_covariance(rule, getattr(self, "covariance", None), self._name)
-        return Learner(rule, values, covariance, self.dtype, bool(self.fit_intercept))
+        for name, allowed in rule.choices.items():
+            values[name] = float(allowed.index(getattr(self, name)))
+        return Learner(
+            rule,
+            values,
+            self._existing(rule),
+            self.dtype,
+            bool(self.fit_intercept),
+            EVERY if self.competitors == "all" else int(self.competitors),
+            self.scheme,
+        )
 
-    def _allocate(self, learner: Learner, features: int) -> State:
-        return learner.layout.allocate(features, 1, self.memory_limit_gb, self._name)
+    def _existing(self, rule: Rule) -> str:
+        """The covariance, if the rule has it with the scheme; or which combinations there are."""
+        covariance: str = getattr(self, "covariance", "identity")
+        if covariance not in (rule.covariances or ("identity",)):
+            raise InvalidParameter(
+                f"{self._name}: the rule {rule.name} has no covariance={covariance!r}; "
+                f"choose one of {', '.join(map(repr, rule.covariances))}"
+            )
+        if not rule.several and (self.competitors != 1 or self.scheme != "sequential"):
+            raise InvalidParameter(
+                f"{self._name}: the rule {rule.name} compares an example with its strongest rival "
+                f"only, so that competitors must be 1 and scheme 'sequential', got "
+                f"{self.competitors!r} and {self.scheme!r}"
+            )
+        if covariance not in rule.schemes[self.scheme]:
+            exist = "; ".join(
+                f"{scheme!r} with {' or '.join(map(repr, kinds))}"
+                if covariance != "identity"
+                else repr(scheme)
+                for scheme, kinds in rule.schemes.items()
+                if kinds
+            )
+            kept = "" if covariance == "identity" else f" with covariance={covariance!r}"
+            raise InvalidParameter(
+                f"{self._name}: the rule {rule.name} has no scheme={self.scheme!r}{kept}; "
+                f"there is {exist}"
+            )
+        return covariance
 
-    def _rows(self, X: Any) -> Rows:
-        check_is_fitted(self)
-        return as_rows(self._checked(X, "no_validation", reset=False))
+    def _begin(self, learner: Learner, features: int, classes: int) -> State:
+        """A state that has seen nothing, wide if there are more than two classes."""
+        columns = classes if classes > 2 else 1
+        state = learner.layout.allocate(features, columns, self.memory_limit_gb, self._name)
+        state.wide, state.classes = classes > 2, columns
+        return state
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> Any:
-        """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""
-        with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
-            return validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=reset)
+    def _learn_on(
+        self,
+        learner: Learner,
+        state: State,
+        labels: NDArray[Any],
+        rows: Rows,
+        y: NDArray[Any],
+        weight: Floats,
+        kept: Integers,
+    ) -> None:
+        """Learn the `kept` rows, all of whose labels are among `labels`, in order."""
+        if not state.wide and labels.size < 2:  # nothing to tell apart
+            state.clock += kept.size
+            state.counts[2] += kept.size
+            return
+        order = np.argsort(labels)
+        rank = np.empty(labels.size, np.int64)
+        rank[order] = np.arange(labels.size)
+        place = np.searchsorted(labels[order], y)
+        codes = order[np.minimum(place, labels.size - 1)]
+        learner.learn(state, rows, codes, weight, kept, rank)
 
-    def _moments(self, X: Any) -> tuple[Floats, Floats]:
-        """The mean and the standard deviation of each row's score."""
-        rows, learner = self._rows(X), self._learner()
-        return learner.scores(self._state, rows), learner.deviations(self._state, rows)
+    def _same_kind(self, labels: NDArray[Any], y: NDArray[Any]) -> None:
+        """Refuse text among numbers and numbers among text."""
+        kinds = ["text" if array.dtype.kind in "USO" else "numbers" for array in (labels, y)]
+        if labels.size and kinds[0] != kinds[1]:
+            raise DataError(f"{self._name}: labels were {kinds[0]} before and are {kinds[1]} now")
 
     def _class_weights(self, classes: NDArray[Any], y: NDArray[Any], rule: Rule) -> Floats:
         """The weight of each class; where weights are relative, at most 1."""
-        if self.class_weight is None or classes.size < 2:
+        if self.class_weight is None:
             return np.ones(classes.size)
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+        if isinstance(self.class_weight, Mapping):
+            weights = np.array([float(self.class_weight.get(label, 1.0)) for label in classes])
+        elif self.class_weight == "balanced":
+            weights = compute_class_weight("balanced", classes=classes, y=y)
+        else:
             raise InvalidParameter(
                 f"{self._name}: class_weight must be 'balanced', a dictionary by label or None, "
                 f"got {self.class_weight!r}"
             )
-        if isinstance(self.class_weight, Mapping):
-            weights = np.array([float(self.class_weight.get(label, 1.0)) for label in classes])
-        else:
-            weights = compute_class_weight(self.class_weight, classes=classes, y=y)
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise InvalidParameter(
                 f"{self._name}: class_weight must hold finite weights of at least 0, got {weights}"
@@ -455,11 +409,3 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             kept, test_size=self.validation_fraction, stratify=codes[kept], random_state=rng
         )
         return np.sort(train), np.sort(held)
-
-
-def _refuse_more_than_two(classes: NDArray[Any]) -> None:
-    if classes.size > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"{classes.size} classes, {classes[:3].tolist()}, ..."
-        )

@@ -27,6 +27,10 @@ class Rows(NamedTuple):
         """The number of nonzeros in the fullest row."""
         return int(np.diff(self.indptr).max(initial=0))
 
+    def part(self, start: int, stop: int) -> Rows:
+        """Neighbouring rows, without copying them."""
+        return Rows(self.indptr[start : stop + 1], self.indices, self.data)
+
     def take(self, numbers: NDArray[np.intp]) -> Rows:
         """Some of the rows, in the order of `numbers`."""
         width = int(self.indices.max(initial=-1)) + 1

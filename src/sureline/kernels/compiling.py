@@ -20,6 +20,10 @@ REAL = {"float32": types.float32, "float64": types.float64}
 f8, i8, flag = types.float64, types.int64, types.boolean
 
 STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)
+JOINT = flag(
+    *(types.Array(f8, 1, "C"), f8, types.Array(f8, 1, "C"), types.Array(f8, 1, "C")),
+    *(types.Array(f8, 2, "A"), f8, f8, f8, types.Array(f8, 1, "C"), types.Array(f8, 1, "C")),
+)
 EXACT = f8(f8, f8, types.Array(f8, 1, "C"), f8, f8, f8, f8, f8)
 
 

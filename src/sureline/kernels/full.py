@@ -11,6 +11,7 @@ from numba.extending import register_jitable
 
 from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, given, i8, rows
 from sureline.kernels.diagonal import HUGE, TINY, shared
+from sureline.kernels.rivals import margin_of, rank_rivals, score_classes
 from sureline.kernels.scoring import LARGE, SMALL, largest
 
 
@@ -54,8 +55,7 @@ def learn_full(
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
 
     The covariance loses a rank-one product of one vector with itself, element by element, so that
-    it stays symmetric to the bit. Rounding can still make xᵀΣx smaller than any positive
-    semidefinite matrix allows, |Σx|²/tr Σ; it is then taken to be that. When the mean variance
+    it stays symmetric to the bit. When the mean variance
     falls below `rescale_below`, mean and covariance are scaled up again, which a scale-free rule
     does not notice; 0 for the others.
     """
@@ -72,12 +72,7 @@ def learn_full(
             return int(i)
         if m <= 0.0:
             counts[1] += 1
-        trace = 0.0
-        length = 0.0
-        for j in range(size):
-            trace += covariance[j, j]
-            length += pull[j] * pull[j]
-        v = max(v, length / trace)
+        v = at_least(v, pull, covariance)
         if v <= TINY:
             continue
         t, E = step(m, v, 1.0 if share else c, a, b)
@@ -87,28 +82,132 @@ def learn_full(
         E = min(E, HUGE)
         if share and c != 1.0:
             t, E = shared(t, E, c)
-        scale = math.sqrt(E / (1.0 + E) / v)
         checked = 0.0
         for j in range(size):
             mean[j] += y * t * (pull[j] / v)
             checked += mean[j]
-            root[j] = scale * pull[j]
         if not math.isfinite(checked):
             return int(i)
-        trace = 0.0
-        for j in range(size):
-            factor, row = root[j], covariance[j]
-            if factor != 0.0:
-                for k in range(size):
-                    row[k] -= factor * root[k]
-            row[j] = max(row[j], floor)
-            trace += row[j]
+        trace = subtract(covariance, pull, E, v, floor, root)
         if trace < rescale_below * size:
             scale = size / trace
             for j in range(size):
                 mean[j] *= math.sqrt(scale)
                 for k in range(size):
                     covariance[j, k] *= scale
+    return -1
+
+
+@register_jitable
+def subtract(covariance: Any, pull: Any, E: float, v: float, floor: float, root: Any) -> float:
+    """Take from Σ what the precision E along x takes, given Σx and xᵀΣx; return the new trace."""
+    scale = math.sqrt(E / (1.0 + E) / v)
+    for j in range(pull.size):
+        root[j] = scale * pull[j]
+    trace = 0.0
+    for j in range(pull.size):
+        factor, row = root[j], covariance[j]
+        if factor != 0.0:
+            for k in range(pull.size):
+                row[k] -= factor * root[k]
+        row[j] = max(row[j], floor)
+        trace += row[j]
+    return trace
+
+
+@register_jitable
+def at_least(v: float, pull: Any, covariance: Any) -> float:
+    """No xᵀΣx of a positive semidefinite Σ is smaller than |Σx|²/tr Σ; rounding may be."""
+    trace = 0.0
+    length = 0.0
+    for j in range(pull.size):
+        trace += covariance[j, j]
+        length += pull[j] * pull[j]
+    return max(v, length / trace)
+
+
+def learn_full_rivals(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    codes: Any,
+    weight: Any,
+    order: Any,
+    table: Any,
+    covariance: Any,
+    rank: Any,
+    known: int,
+    competitors: int,
+    constant: float,
+    step: Any,
+    a: float,
+    b: float,
+    share: bool,
+    floor: float,
+    rescale_below: float,
+    pulls: Any,
+    root: Any,
+    counts: Any,
+) -> int:
+    """As `learn_full` for many classes, each with a covariance of its own; rivals in sequence."""
+    size, columns = table.shape[0], table.shape[2]
+    scores_room, rivals_room = np.empty(columns), np.empty(columns, np.int64)
+    for i in order:
+        start, stop = indptr[i], indptr[i + 1]
+        row = start, stop, indices, data, constant
+        y, c = codes[i], weight[i]
+        known = max(known, y + 1)
+        if known < 2:
+            continue
+        scores = scores_room[:known]
+        score_classes(row, table, scores)
+        rivals = rivals_room[: min(competitors, known - 1)]
+        rank_rivals(scores, rank, y, rivals)
+        if scores[y] <= scores[rivals[0]]:
+            counts[1] += 1
+        changed = False
+        for q in range(rivals.size):
+            r = rivals[q]
+            m = margin_of(row, table, y, r) if changed else scores[y] - scores[r]
+            v_y = times_row(covariance[y], start, stop, indices, data, constant, pulls[0])
+            v_r = times_row(covariance[r], start, stop, indices, data, constant, pulls[1])
+            if not math.isfinite(m + v_y + v_r):
+                return int(i)
+            v_y = at_least(v_y, pulls[0], covariance[y])
+            v_r = at_least(v_r, pulls[1], covariance[r])
+            v = v_y + v_r
+            if v <= TINY:
+                continue
+            t, E = step(m, v, 1.0 if share else c, a, b)
+            if t == 0.0 and E == 0.0:
+                continue
+            E = min(E, HUGE)
+            if share and c != 1.0:
+                t, E = shared(t, E, c)
+            changed = True
+            checked = 0.0
+            for j in range(size):
+                table[j, 0, y] += t * (pulls[0, j] / v)
+                table[j, 0, r] -= t * (pulls[1, j] / v)
+                checked += table[j, 0, y] + table[j, 0, r]
+            if not math.isfinite(checked):
+                return int(i)
+            trace = HUGE
+            if v_y > TINY:
+                trace = subtract(covariance[y], pulls[0], E * (v_y / v), v_y, floor, root)
+            if v_r > TINY:
+                other = subtract(covariance[r], pulls[1], E * (v_r / v), v_r, floor, root)
+                trace = min(trace, other)
+            if trace < rescale_below * size:
+                scale = size / trace
+                for j in range(size):
+                    for column in range(columns):
+                        table[j, 0, column] *= math.sqrt(scale)
+                for column in range(columns):
+                    for j in range(size):
+                        for k in range(size):
+                            covariance[column, j, k] *= scale
+        counts[0] += int(changed)
     return -1
 
 
@@ -121,19 +220,20 @@ def spread_full(
     pull: Any,
     deviation: Any,
 ) -> None:
-    """The standard deviation of every row's score, right also where its square underflows."""
-    for i in range(deviation.size):
+    """The deviation of every row's scores, by column, right also where its square underflows."""
+    for i in range(deviation.shape[0]):
         start, stop = indptr[i], indptr[i + 1]
-        v = times_row(covariance, start, stop, indices, data, constant, pull)
-        scale = 1.0
-        if not SMALL < v < LARGE:
-            scale = largest(start, stop, data, constant)
-            v = 0.0
-            if scale > 0.0:
-                v = constant / scale * (pull[0] / scale)
-                for k in range(start, stop):
-                    v += np.float64(data[k]) / scale * (pull[indices[k] + 1] / scale)
-        deviation[i] = scale * math.sqrt(max(v, 0.0))
+        for column in range(deviation.shape[1]):
+            v = times_row(covariance[column], start, stop, indices, data, constant, pull)
+            scale = 1.0
+            if not SMALL < v < LARGE:
+                scale = largest(start, stop, data, constant)
+                v = 0.0
+                if scale > 0.0:
+                    v = constant / scale * (pull[0] / scale)
+                    for k in range(start, stop):
+                        v += np.float64(data[k]) / scale * (pull[indices[k] + 1] / scale)
+            deviation[i, column] = scale * math.sqrt(max(v, 0.0))
 
 
 LEARN_FULL = Kernel(
@@ -154,7 +254,31 @@ LEARN_FULL = Kernel(
         array(i8),
     ),
 )
+LEARN_FULL_RIVALS = Kernel(
+    learn_full_rivals,
+    lambda real: i8(
+        *rows(real),
+        given(i8),
+        given(f8),
+        given(i8),
+        array(real, 3),
+        array(real, 3),
+        given(i8),
+        i8,
+        i8,
+        f8,
+        types.FunctionType(STEP),
+        f8,
+        f8,
+        flag,
+        f8,
+        f8,
+        array(f8, 2),
+        array(real),
+        array(i8),
+    ),
+)
 SPREAD_FULL = Kernel(
     spread_full,
-    lambda real: types.void(*rows(real), given(real, 2), f8, array(f8), array(f8)),
+    lambda real: types.void(*rows(real), given(real, 3), f8, array(f8), array(f8, 2)),
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from numba import types
+from numba.extending import register_jitable
 
 from sureline.kernels.compiling import (
     Kernel,
@@ -18,6 +20,7 @@ from sureline.kernels.compiling import (
     own_update,
     rows,
 )
+from sureline.kernels.rivals import rank_rivals
 
 
 def learn_own(
@@ -47,15 +50,74 @@ def learn_own(
             counts[1] += 1
         if (stop > start or constant > 0.0) and update(*row, m, y, weight[i]):
             counts[0] += 1
-            checked = 0.0
-            for slot in range(table.shape[1]):
-                checked += table[0, slot, 0]
-                for k in range(start, stop):
-                    checked += table[indices[k] + 1, slot, 0]
-            if not math.isfinite(checked):
+            if not math.isfinite(sum_row(start, stop, indices, table, 0)):
                 return int(i)
         clock += 1
     return -1
+
+
+def learn_own_rivals(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    codes: Any,
+    weight: Any,
+    order: Any,
+    table: Any,
+    stamps: Any,
+    rank: Any,
+    known: int,
+    clock: int,
+    constant: float,
+    p: Any,
+    score: Any,
+    update: Any,
+    counts: Any,
+) -> int:
+    """As `learn_own` for many classes: the example's class against its strongest rival."""
+    scores, rivals = np.empty(table.shape[2]), np.empty(1, np.int64)
+    for i in order:
+        start, stop = indptr[i], indptr[i + 1]
+        y = codes[i]
+        known = max(known, y + 1)
+        if known > 1:
+            for column in range(known):
+                scores[column] = score(
+                    start, stop, indices, data, table, column, stamps, clock, constant, p
+                )
+            rank_rivals(scores[:known], rank, y, rivals)
+            m = scores[y] - scores[rivals[0]]
+            if not math.isfinite(m):
+                return int(i)
+            if m <= 0.0:
+                counts[1] += 1
+            if stop > start or constant > 0.0:
+                changed = False
+                checked = 0.0
+                for side in range(2):
+                    column, sign = (y, 1.0) if side == 0 else (rivals[0], -1.0)
+                    if update(
+                        *(start, stop, indices, data, table, column, stamps, clock, constant, p),
+                        *(m, sign, weight[i]),
+                    ):
+                        changed = True
+                        checked += sum_row(start, stop, indices, table, column)
+                if not math.isfinite(checked):
+                    return int(i)
+                counts[0] += int(changed)
+        clock += 1
+    return -1
+
+
+@register_jitable
+def sum_row(start: int, stop: int, indices: Any, table: Any, column: int) -> float:
+    """The sum of all that is kept of a row's features; it is not finite if any of it is not."""
+    total = 0.0
+    for slot in range(table.shape[1]):
+        total += table[0, slot, column]
+        for k in range(start, stop):
+            total += table[indices[k] + 1, slot, column]
+    return total
 
 
 def score_own(
@@ -70,11 +132,12 @@ def score_own(
     score: Any,
     out: Any,
 ) -> None:
-    """The score of every row."""
-    for i in range(out.size):
-        out[i] = score(
-            indptr[i], indptr[i + 1], indices, data, table, 0, stamps, clock, constant, p
-        )
+    """The score of every row, by column."""
+    for i in range(out.shape[0]):
+        for column in range(out.shape[1]):
+            out[i, column] = score(
+                indptr[i], indptr[i + 1], indices, data, table, column, stamps, clock, constant, p
+            )
 
 
 LEARN_OWN = Kernel(
@@ -101,6 +164,25 @@ SCORE_OWN = Kernel(
         f8,
         given(f8),
         types.FunctionType(own_score(real)),
-        array(f8),
+        array(f8, 2),
+    ),
+)
+LEARN_OWN_RIVALS = Kernel(
+    learn_own_rivals,
+    lambda real: i8(
+        *rows(real),
+        given(i8),
+        given(f8),
+        given(i8),
+        array(real, 3),
+        array(i8, 2),
+        given(i8),
+        i8,
+        i8,
+        f8,
+        given(f8),
+        types.FunctionType(own_score(real)),
+        types.FunctionType(own_update(real)),
+        array(i8),
     ),
 )

@@ -18,20 +18,36 @@ SMALL, LARGE = 1e-200, 1e200
 def score(
     indptr: Any, indices: Any, data: Any, table: Any, constant: float, shift: float, out: Any
 ) -> None:
-    """The score of every row: slot 0 and, with a `shift` other than 0, that times slot 1."""
-    for i in range(out.size):
-        total = constant * np.float64(table[0, 0])
+    """The scores of every row, by column: slot 0 and, with a `shift`, that times slot 1."""
+    for i in range(out.shape[0]):
+        for slot in range(2 if shift != 0.0 else 1):
+            factor = shift if slot == 1 else 1.0
+            for column in range(out.shape[1]):
+                first = factor * constant * np.float64(table[0, slot, column])
+                out[i, column] = first if slot == 0 else out[i, column] + first
+            for k in range(indptr[i], indptr[i + 1]):
+                kept, x = table[indices[k] + 1, slot], factor * np.float64(data[k])
+                for column in range(out.shape[1]):
+                    out[i, column] += kept[column] * x
+
+
+def score_one(
+    indptr: Any, indices: Any, data: Any, table: Any, constant: float, shift: float, out: Any
+) -> None:
+    """As `score` for one column, whose sums stay in registers."""
+    for i in range(out.shape[0]):
+        total = constant * np.float64(table[0, 0, 0])
         gathered = 0.0
         if shift == 0.0:
             for k in range(indptr[i], indptr[i + 1]):
-                total += table[indices[k] + 1, 0] * np.float64(data[k])
+                total += table[indices[k] + 1, 0, 0] * np.float64(data[k])
         else:
-            gathered = constant * np.float64(table[0, 1])
+            gathered = constant * np.float64(table[0, 1, 0])
             for k in range(indptr[i], indptr[i + 1]):
                 j, x = indices[k] + 1, np.float64(data[k])
-                total += table[j, 0] * x
-                gathered += table[j, 1] * x
-        out[i] = total + shift * gathered
+                total += table[j, 0, 0] * x
+                gathered += table[j, 1, 0] * x
+        out[i, 0] = total + shift * gathered
 
 
 @register_jitable
@@ -46,24 +62,31 @@ def largest(start: int, stop: int, data: Any, constant: float) -> float:
 def spread(
     indptr: Any, indices: Any, data: Any, table: Any, constant: float, deviation: Any
 ) -> None:
-    """The standard deviation of every row's score, right also where its square underflows."""
-    for i in range(deviation.size):
+    """The deviation of every row's scores, by column, right also where its square underflows."""
+    for i in range(deviation.shape[0]):
         start, stop = indptr[i], indptr[i + 1]
-        scale = 1.0
-        v: float = constant * np.float64(table[0, 1])
+        v = deviation[i]
+        for column in range(v.size):
+            v[column] = constant * np.float64(table[0, 1, column])
         for k in range(start, stop):
-            x = np.float64(data[k])
-            v += table[indices[k] + 1, 1] * x * x
-        if not SMALL < v < LARGE:
-            scale = largest(start, stop, data, constant)
-            v = 0.0
-            if scale > 0.0:
-                v = constant / scale * np.float64(table[0, 1]) / scale
-                for k in range(start, stop):
-                    x = np.float64(data[k]) / scale
-                    v += table[indices[k] + 1, 1] * x * x
-        deviation[i] = scale * math.sqrt(v)
+            kept, x = table[indices[k] + 1, 1], np.float64(data[k])
+            for column in range(v.size):
+                v[column] += kept[column] * x * x
+        for column in range(v.size):
+            scale = 1.0
+            if not SMALL < v[column] < LARGE:
+                scale = largest(start, stop, data, constant)
+                v[column] = 0.0
+                if scale > 0.0:
+                    v[column] = constant / scale * np.float64(table[0, 1, column]) / scale
+                    for k in range(start, stop):
+                        x = np.float64(data[k]) / scale
+                        v[column] += table[indices[k] + 1, 1, column] * x * x
+            v[column] = scale * math.sqrt(v[column])
 
 
-SCORE = Kernel(score, lambda real: types.void(*rows(real), given(real, 2), f8, f8, array(f8)))
-SPREAD = Kernel(spread, lambda real: types.void(*rows(real), given(real, 2), f8, array(f8)))
+SCORE = Kernel(score, lambda real: types.void(*rows(real), given(real, 3), f8, f8, array(f8, 2)))
+SCORE_ONE = Kernel(
+    score_one, lambda real: types.void(*rows(real), given(real, 3), f8, f8, array(f8, 2))
+)
+SPREAD = Kernel(spread, lambda real: types.void(*rows(real), given(real, 3), f8, array(f8, 2)))

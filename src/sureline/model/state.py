@@ -2,8 +2,8 @@
 
 The table is feature-major: ``table[1 + j, slot, column]`` belongs to feature j, row 0 to the
 constant feature that serves as intercept. Slot 0 is the mean, slot 1 the variance or whatever else
-the rule keeps. Two classes need one column, so that all that is known of a feature lies side by
-side; K classes need K.
+the rule keeps. Two classes share one column, so that all that is known of a feature lies side by
+side; a wide state has a column a class, in order of arrival, and room for more.
 """
 
 from __future__ import annotations
@@ -28,30 +28,33 @@ class Layout:
     initial: tuple[float, ...]
     stamps: bool = False
 
+    def size_gb(self, features: int, columns: int) -> float:
+        """The memory that a state takes, in GB of 2^30 bytes."""
+        rows, item = features + 1, np.dtype(self.dtype).itemsize
+        size = rows * columns * (len(self.initial) * item + 8 * self.stamps)
+        if self.covariance == "full":
+            size += columns * rows * rows * item
+        return size / 2**30
+
     def allocate(self, features: int, columns: int, limit_gb: float, owner: str) -> State:
         """A state that has seen nothing, or an error that tells what it would have taken."""
-        rows = features + 1
-        item = np.dtype(self.dtype).itemsize
-        size = rows * columns * (len(self.initial) * item + 8 * self.stamps)
-        full = self.covariance == "full"
-        if full:
-            size += columns * rows * rows * item
-        if size > limit_gb * 2**30:
-            shape = f"{features:,} features" + (f" x {columns} classes" if columns > 1 else "")
+        size, full = self.size_gb(features, columns), self.covariance == "full"
+        if size > limit_gb:
+            shape = f"{features:,} features" + (f" x {columns:,} classes" if columns > 1 else "")
             cure = ", or choose a diagonal covariance" if full else ", or use fewer features"
             raise InvalidParameter(
                 f"{owner}: {shape} with covariance={self.covariance!r} would take "
-                f"{size / 2**30:.3g} GB, more than memory_limit_gb={limit_gb:g}; "
+                f"{size:.3g} GB, more than memory_limit_gb={limit_gb:g}; "
                 f"raise memory_limit_gb{cure}"
             )
-        table = np.empty((rows, len(self.initial), columns), self.dtype)
-        table[:] = np.asarray(self.initial, self.dtype)[:, np.newaxis]
-        covariance: NDArray[Any] = np.zeros(
-            (columns, rows, rows) if full else (0, 0, 0), self.dtype
-        )
+        rows = features + 1
+        initial = np.asarray(self.initial[:1] if full else self.initial, self.dtype)
+        table = np.empty((rows, initial.size, columns), self.dtype)
+        table[:] = initial[:, np.newaxis]
+        matrices = (columns, rows, rows) if full else (0, 0, 0)
+        covariance: NDArray[Any] = np.zeros(matrices, self.dtype)
         if full:
             covariance[:, np.arange(rows), np.arange(rows)] = self.initial[1]
-            table = np.ascontiguousarray(table[:, :1])
         stamps = np.zeros((rows, columns) if self.stamps else (0, columns), np.int64)
         return State(self, table, covariance, stamps)
 
@@ -60,16 +63,24 @@ class Layout:
 class State:
     """The arrays of one model; `clock` counts the examples that formed them.
 
-    `counts` holds the updates, the mistakes and the examples since learning began, also those of
-    passes that were undone.
+    `wide` says whether every class has a column of its own; the first `classes` of them are in
+    use. `counts` holds the updates, the mistakes and the examples since learning began, also those
+    of passes that were undone.
     """
 
     layout: Layout
     table: NDArray[Any]
     covariance: NDArray[Any]
     stamps: NDArray[np.int64]
+    wide: bool = False
+    classes: int = 0
     clock: int = 0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
+
+    @property
+    def features(self) -> int:
+        """The number of features, the constant one aside."""
+        return int(self.table.shape[0]) - 1
 
     def writeable(self) -> State:
         """The state itself, or a copy where its arrays were mapped from a file for reading only."""
@@ -85,3 +96,32 @@ class State:
             stamps=self.stamps.copy(),
             counts=self.counts.copy(),
         )
+
+    def with_room(self, columns: int, limit_gb: float, owner: str) -> State:
+        """A wide state with at least so many columns; it doubles, so that it seldom has to grow."""
+        have = self.table.shape[2]
+        if columns <= have:
+            return self
+        doubled = max(columns, 2 * have)
+        fits = self.layout.size_gb(self.features, doubled) <= limit_gb
+        larger = self.layout.allocate(self.features, doubled if fits else columns, limit_gb, owner)
+        larger.table[:, :, :have] = self.table
+        larger.covariance[:have] = self.covariance
+        larger.stamps[:, :have] = self.stamps
+        return replace(self, table=larger.table, covariance=larger.covariance, stamps=larger.stamps)
+
+    def without(self, column: int) -> State:
+        """A wide state that has never had that column."""
+        fresh = self.layout.allocate(self.features, 1, np.inf, "")
+        last = self.table.shape[2] - 1
+        kept = [k for k in range(last + 1) if k != column]
+        state = self.copy()
+        state.table[:, :, :last], state.table[:, :, last:] = self.table[:, :, kept], fresh.table
+        state.stamps[:, :last], state.stamps[:, last:] = self.stamps[:, kept], fresh.stamps
+        if state.covariance.size:
+            state.covariance[:last], state.covariance[last:] = (
+                self.covariance[kept],
+                fresh.covariance,
+            )
+        state.classes -= 1
+        return state

@@ -90,6 +90,10 @@ def weights(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
     return np.copysign(np.maximum(0.0, np.abs(w) - due), w)
 
 
+def half(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
+    return np.column_stack([weights(values, stamps, clock, p) / 2.0, values[:, 1]])
+
+
 def residual(w: float, g: float, H: float, new: float, eta: float, l1: float) -> float:
     there, here = H * new / eta, H * w / eta
     if new == 0.0:
@@ -106,10 +110,12 @@ register(
         parameters=ADAGRAD,
         constants=lambda eta, l1, delta: (eta, l1, delta),
         residual=residual,
+        several=False,
         kernel=OwnKernel(
             score=score,
             update=update,
             weights=weights,
+            half=half,
             initial=lambda *_: (0.0, 0.0),
             inlined=(shrunk,),
             stamps=True,

@@ -84,6 +84,12 @@ def weights(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
     return -np.copysign(eta * beyond / (delta + np.sqrt(G)), S)
 
 
+def half(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
+    S, free = values[:, 0], p[1] * clock * (np.arange(len(values)) > 0)  # what l1 takes away
+    kept = np.where(np.abs(S) > free, (np.abs(S) + free) / 2.0, np.abs(S) / 2.0)
+    return np.column_stack([np.copysign(kept, S), values[:, 1]])
+
+
 def residual(S: float, H: float, t: float, new: float, eta: float, l1: float) -> float:
     mean = S / t
     if new == 0.0:
@@ -100,10 +106,12 @@ register(
         parameters=ADAGRAD,
         constants=lambda eta, l1, delta: (eta, l1, delta),
         residual=residual,
+        several=False,
         kernel=OwnKernel(
             score=score,
             update=update,
             weights=weights,
+            half=half,
             initial=lambda *_: (0.0, 0.0),
             inlined=(weight_of,),
         ),

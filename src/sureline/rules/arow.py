@@ -12,6 +12,9 @@ Differs: in the diagonal covariances a variance never falls below 10⁻¹² time
 
 Differs: a weight c multiplies the two costs, which is r/c in place of r.
 
+Differs: with many classes and the scheme "exact", the two costs are added up over the rivals; the
+multipliers then follow from the margins in ascending order, without iterating.
+
 Cite: Koby Crammer, Alex Kulesza and Mark Dredze. Adaptive regularization of weight vectors.
 NIPS 2009.
 """
@@ -37,6 +40,33 @@ def exact(m: float, v: float, w: Vector, t: float, E: float, c: float, r: float,
     for p in range(w.size):
         w[p] = 1.0 + w[p] * c / r
     return t
+
+
+def joint(
+    m: Vector,
+    v_y: float,
+    v_r: Vector,
+    w_y: Vector,
+    w_r: Vector,
+    c: float,
+    r: float,
+    _: float,
+    alpha: Vector,
+    gain: Vector,
+) -> bool:
+    if m[0] >= 1.0:
+        return False
+    r = r / c
+    A = B = S = 0.0
+    for j in range(m.size):
+        if 1.0 - m[j] > v_y * S:
+            A += (1.0 - m[j]) / (v_r[j] + r)
+            B += 1.0 / (v_r[j] + r)
+            S = A / (1.0 + v_y * B)
+    for j in range(m.size):
+        alpha[j] = max(0.0, 1.0 - m[j] - v_y * S) / (v_r[j] + r)
+        gain[j] = 1.0 / r
+    return True
 
 
 def residual(m: float, v: float, t: float, E: float, r: float, _: float) -> float:
@@ -73,5 +103,7 @@ register(
         exact=exact,
         residual=residual,
         exact_residual=exact_residual,
+        parallel=True,
+        joint=dict.fromkeys(("diagonal-kl", "diagonal-l2", "diagonal-exact"), joint),
     )
 )

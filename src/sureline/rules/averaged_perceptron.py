@@ -25,6 +25,7 @@ register(
         settings={"average": True},
         step=step,
         covariances=("identity",),
+        several=False,
         average=True,
     )
 )

@@ -19,6 +19,9 @@ paper's hard constraint has no notion of a weight.
 Differs: the exact diagonal solves (34) by Newton's method from the full-covariance root; the upper
 end of the bracket printed for bisection is not one.
 
+Differs: with many classes, the scheme "exact" cycles through the rivals' constraints, each solved
+exactly while the others stand still, until nothing moves.
+
 Cite: Koby Crammer, Mark Dredze and Fernando Pereira. Exact convex confidence-weighted learning.
 NIPS 2008.
 
@@ -27,6 +30,7 @@ text categorization. JMLR 13, 2012. Equation numbers are this paper's.
 """
 
 import math
+from typing import Any
 
 from sureline.rules.parameters import CONFIDENCE, INITIAL_VARIANCE, phi_of
 from sureline.rules.registry import COVARIANCES, Rule, Vector, imbalance, register
@@ -73,6 +77,105 @@ def exact(
     return t
 
 
+def alone(m: float, K0: float, K: float, phi: float) -> float:
+    # √v⁺ under one constraint whose margin moves by α K0 and whose variance is K so far.
+    A, B = 1.0 + phi * phi * (K / K0), phi * m * (K / K0)
+    R = math.hypot(B, 2.0 * math.sqrt(A * K))
+    return (B + R) / (2.0 * A) if B > 0.0 else 2.0 * K / (R - B)
+
+
+def joint(
+    m: Vector,
+    v_y: float,
+    v_r: Vector,
+    w_y: Vector,
+    w_r: Vector,
+    c: float,
+    phi: float,
+    _: float,
+    alpha: Vector,
+    gain: Vector,
+) -> bool:
+    alpha[:] = 0.0
+    gain[:] = 0.0
+    for _pass in range(10_000):
+        H = 0.0
+        for j in range(m.size):
+            H += gain[j] / (1.0 + gain[j] * v_r[j])
+        S = alpha.sum()
+        moved = 0.0
+        for j in range(m.size):
+            H -= gain[j] / (1.0 + gain[j] * v_r[j])
+            S -= alpha[j]
+            K0, K, without = v_y + v_r[j], v_y / (1.0 + v_y * H) + v_r[j], m[j] + v_y * S
+            new = 0.0
+            gain[j] = 0.0
+            if without < phi * math.sqrt(K):
+                u = alone(without, K0, K, phi)
+                new = (phi * u - without) / K0
+                gain[j] = phi * new / u
+            moved = max(moved, abs(new - alpha[j]))
+            alpha[j] = new
+            H += gain[j] / (1.0 + gain[j] * v_r[j])
+            S += new
+        if moved <= 1e-15 * S:
+            break
+    return bool(alpha.max() > 0.0)
+
+
+def joint_exact(
+    m: Vector,
+    v_y: float,
+    v_r: Vector,
+    w_y: Vector,
+    w_r: Any,
+    c: float,
+    phi: float,
+    _: float,
+    alpha: Vector,
+    gain: Vector,
+) -> bool:
+    alpha[:] = 0.0
+    gain[:] = 0.0
+    psi = phi * phi
+    for _pass in range(10_000):
+        moved = 0.0
+        for j in range(m.size):
+            D, S = gain.sum() - gain[j], alpha.sum() - alpha[j]
+            K0, without = v_y + v_r[j], m[j] + v_y * S
+            K = 0.0
+            for p in range(w_y.size):
+                K += w_y[p] / (1.0 + D * w_y[p]) + w_r[j, p]
+            new = 0.0
+            gain[j] = 0.0
+            if without < phi * math.sqrt(K):
+                r = phi * alone(without, K0, K, phi)
+                new = (r - without) / K0
+                for _iteration in range(50):  # as for two classes, Newton climbs from here
+                    g, slope = r, K0
+                    for p in range(2 * w_y.size):
+                        if p < w_y.size:
+                            w = w_y[p] / (1.0 + D * w_y[p])
+                        else:
+                            w = w_r[j, p - w_y.size]
+                        below = r + new * psi * w
+                        g -= psi * (w / below)
+                        slope += psi * (w / below) * ((K0 + psi * w) / below)
+                    climb = -g / slope
+                    if not climb > 0.0:
+                        break
+                    new += climb
+                    r += climb * K0
+                    if climb <= 1e-14 * new:
+                        break
+                gain[j] = psi * new / r
+            moved = max(moved, abs(new - alpha[j]))
+            alpha[j] = new
+        if moved <= 1e-15 * alpha.sum():
+            break
+    return bool(alpha.max() > 0.0)
+
+
 def residual(m: float, v: float, t: float, E: float, phi: float, _: float) -> float:
     if t == 0.0:
         return float(m < phi * math.sqrt(v))
@@ -103,5 +206,8 @@ register(
         exact_residual=exact_residual,
         weight="share",
         scale_free=True,
+        parallel=True,
+        joint={"diagonal-kl": joint, "diagonal-l2": joint, "diagonal-exact": joint_exact},
+        inlined=(alone,),
     )
 )

@@ -10,11 +10,35 @@ Cite: Koby Crammer, Ofer Dekel, Joseph Keshet, Shai Shalev-Shwartz and Yoram Sin
 passive-aggressive algorithms. JMLR 7, 2006.
 """
 
-from sureline.rules.registry import Rule, imbalance, register
+from sureline.rules.registry import Rule, Vector, imbalance, register
 
 
 def step(m: float, v: float, c: float, _a: float, _b: float) -> tuple[float, float]:
     return max(0.0, 1.0 - m), 0.0
+
+
+def joint(
+    m: Vector,
+    v_y: float,
+    v_r: Vector,
+    w_y: Vector,
+    w_r: Vector,
+    c: float,
+    _a: float,
+    _b: float,
+    alpha: Vector,
+    gain: Vector,
+) -> bool:
+    gain[:] = 0.0
+    total = S = 0.0
+    for j in range(m.size):
+        q = (1.0 - m[j]) / v_y
+        if q > S:  # margins ascend, so that constraints join one after the other
+            total += q
+            S = total / (2.0 + j)
+    for j in range(m.size):
+        alpha[j] = max(0.0, (1.0 - m[j]) / v_y - S)
+    return bool(m[0] < 1.0)
 
 
 def residual(m: float, v: float, t: float, E: float, _a: float, _b: float) -> float:
@@ -30,5 +54,7 @@ register(
         step=step,
         covariances=("identity",),
         residual=residual,
+        parallel=True,
+        joint={"identity": joint},
     )
 )

@@ -28,5 +28,6 @@ register(
         settings={"average": False},
         step=step,
         covariances=("identity",),
+        several=False,
     )
 )

@@ -29,6 +29,11 @@ Exact = Callable[..., float]
 # residual(m, v, t, E, a, b), or exact_residual(m, v, w, t, growth, a, b): how far the step is
 # from satisfying the conditions of the optimum, relative to the terms that should cancel.
 Residual = Callable[..., float]
+# joint(m, v_y, v_r, w_y, w_r, c, a, b, alpha, gain) -> changed: the optimum under one constraint a
+# rival. m[j] are the margins over the rivals, in ascending order, v_y and v_r[j] the variances of
+# the scores, w_y[p] and w_r[j, p] the features' shares in them (where the covariance asks for it).
+# It writes α_j, the step along Σg_j, and the precision that constraint j brings.
+Joint = Callable[..., bool]
 
 COVARIANCES = ("diagonal-kl", "diagonal-l2", "diagonal-exact", "full")
 
@@ -69,14 +74,16 @@ class OwnKernel:
     score, ``update(..., p, m, y, c)`` learns it with signed margin m and tells whether it changed
     anything; both are compiled, together with the `inlined` functions they call. `table` has shape
     (1 + features, slots, columns); its row 0 belongs to the constant feature, whose value is
-    `constant`. ``weights(values, skipped, clock, p)`` gives a column's linear weights.
-    Slots start at ``initial(*p)``. `clock` counts the examples before this one and `stamps` may
-    hold a clock for every feature.
+    `constant`. ``weights(values, stamps, clock, p)`` gives a column's linear weights, and
+    ``half(values, stamps, clock, p)`` the slots of a column that scores half as much, slot 0 being
+    the one whose sign turns the score's. Slots start at ``initial(*p)``. `clock` counts the
+    examples before this one and `stamps` may hold a clock for every feature.
     """
 
     score: Callable[..., float]
     update: Callable[..., bool]
     weights: Callable[..., Any]
+    half: Callable[..., Any]
     initial: Callable[..., tuple[float, ...]]
     inlined: tuple[Callable[..., float], ...] = ()
     stamps: bool = False
@@ -92,11 +99,16 @@ class Rule:
     """One update rule, as its file declares it.
 
     `estimator` is the class that offers the rule and `settings` what its parameters must be for
-    that. `weight` tells what an example's weight means: ``"cost"``, it scales the cost of missing
-    the example and the step function sees it; ``"relative-cost"``, the same with weights relative
-    to the largest; ``"share"``, how far to go from the old Gaussian to the one that satisfies a
-    hard constraint, also relative to the largest. `average` asks for the average of all weight
-    vectors, `scale_free` says that Σ → Σ/c, μ → μ/√c changes no prediction.
+    that. `choices` are parameters that are words, of which `constants` is given the position.
+    `weight` tells what an example's weight means: ``"cost"``, it scales the cost of missing the
+    example and the step function sees it; ``"relative-cost"``, the same with weights relative to
+    the largest; ``"share"``, how far to go from the old Gaussian to the one that satisfies a hard
+    constraint, also relative to the largest. `average` asks for the average of all weight vectors,
+    `scale_free` says that Σ → Σ/c, μ → μ/√c changes no prediction.
+
+    With many classes, `several` says whether an example may be compared with more than one rival,
+    `parallel` whether the steps against them may be averaged, and `joint` has, by covariance, the
+    function that satisfies all of them at once; `inlined` are the functions that it calls.
     """
 
     module: str
@@ -104,6 +116,7 @@ class Rule:
     estimator: str
     parameters: tuple[Parameter, ...] = ()
     settings: Mapping[str, str | int | bool] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     constants: Callable[..., tuple[float, ...]] = no_constants
     step: Step | None = None
     covariances: tuple[str, ...] = ()
@@ -114,6 +127,21 @@ class Rule:
     average: bool = False
     scale_free: bool = False
     kernel: OwnKernel | None = None
+    several: bool = True
+    parallel: bool = False
+    joint: Mapping[str, Joint] = field(default_factory=dict)
+    inlined: tuple[Callable[..., float], ...] = ()
+
+    @property
+    def schemes(self) -> dict[str, tuple[str, ...]]:
+        """The covariances with which each way to join several rivals exists."""
+        kept = self.covariances or ("identity",)
+        diagonal = tuple(each for each in kept if each != "full")
+        return {
+            "sequential": kept,
+            "parallel": diagonal if self.parallel else (),
+            "exact": tuple(each for each in kept if each in self.joint),
+        }
 
     @property
     def text(self) -> str:

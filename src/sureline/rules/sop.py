@@ -69,6 +69,10 @@ def update(
     return True
 
 
+def half(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
+    return values * np.array([0.5, 1.0])
+
+
 def weights(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
     return values[:, 0] / values[:, 1]
 
@@ -88,6 +92,9 @@ register(
             ),
         ),
         constants=lambda a: (a,),
-        kernel=OwnKernel(score=score, update=update, weights=weights, initial=lambda a: (0.0, a)),
+        several=False,
+        kernel=OwnKernel(
+            score=score, update=update, weights=weights, half=half, initial=lambda a: (0.0, a)
+        ),
     )
 )

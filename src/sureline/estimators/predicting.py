@@ -1,0 +1,317 @@
+"""What a fitted online classifier answers: labels, scores, probabilities, weights, counters."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sureline.errors import InvalidParameter
+from sureline.estimators.learner import Floats, Learner, chances
+from sureline.estimators.rows import Rows, as_rows
+from sureline.model import State
+
+F = TypeVar("F")
+# How many scores are computed at a time where only the best of each row is wanted.
+CHUNK = 2**22
+
+
+def _keeps_variance(estimator: Any) -> bool:
+    return hasattr(estimator, "covariance")
+
+
+def with_variance(method: F) -> F:
+    """Offer `method` only by classifiers that keep variances, so that hasattr tells."""
+    return cast(F, available_if(_keeps_variance)(method))
+
+
+class Predicting(ClassifierMixin, BaseEstimator):
+    """The answers of a model; `OnlineClassifier` adds how it learns.
+
+    Columns of the state stand in order of arrival, answers in the order of ``classes_``. Two
+    classes are always told as one score for the second, whether they share a column or not.
+    """
+
+    dtype: str
+    classes_: NDArray[Any]
+    _state: State
+    _labels: NDArray[Any]
+
+    def _learner(self) -> Learner:
+        raise NotImplementedError
+
+    # -- labels and scores ---------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Floats:
+        """The mean score of each row: for two classes that of ``classes_[1]``, else of each class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            The scores.
+        """
+        return self._told(self._scores(self._rows(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row: the class of the highest mean score.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The labels; of equal scores, the first in the order of ``classes_`` wins.
+        """
+        rows = self._rows(X)
+        if self.classes_.size == 1:
+            return np.repeat(self.classes_, len(rows))
+        step = max(1, CHUNK // self.classes_.size)
+        winners = [
+            self._winners(self._scores(rows.part(start, start + step)))
+            for start in range(0, len(rows), step)
+        ]
+        return np.asarray(self.classes_[np.concatenate(winners)])
+
+    def predict_ranking(self, X: Any, k: int) -> tuple[NDArray[Any], Floats]:
+        """The k best classes of each row with their mean scores, best first.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The examples.
+        k : int
+            How many classes; more than there are means all.
+
+        Returns
+        -------
+        labels, scores : arrays of shape (n_samples, k)
+            The classes and their scores. Of two classes, each has half the margin, with its sign.
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise InvalidParameter(
+                f"{type(self).__name__}: k must be a whole number of at least 1, got {k!r}"
+            )
+        scores = self._told(self._scores(self._rows(X)))
+        if self.classes_.size <= 2:
+            scores = np.column_stack([-scores / 2.0, scores / 2.0][-self.classes_.size :])
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return self.classes_[order], np.take_along_axis(scores, order, axis=1)
+
+    # -- how sure ------------------------------------------------------------------------------
+
+    @with_variance
+    def decision_distribution(self, X: Any) -> tuple[Floats, Floats]:
+        """The mean and the variance of each row's scores under the distribution of weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        mean, variance : arrays of shape (n_samples,) or (n_samples, n_classes)
+            The scores are independent Gaussians with these moments; two classes have one score.
+        """
+        mean, deviation = self._moments(X)
+        return mean, np.square(deviation)
+
+    @with_variance
+    def predict_proba(
+        self,
+        X: Any,
+        method: Literal["integral", "sampling"] = "integral",
+        n_samples: int = 100,
+        random_state: Any = None,
+    ) -> Floats:
+        """The probability of each class to have the highest score.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The examples.
+        method : {"integral", "sampling"}, default="integral"
+            By quadrature, which gives the same every time, or by drawing weight vectors and
+            counting whom they vote for, as the multi-class paper does.
+        n_samples : int, default=100
+            How many draws a row, for ``method="sampling"``.
+        random_state : int, RandomState or None, default=None
+            Where the draws come from, for ``method="sampling"``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            For two classes Φ(m/√v) in the second column, for a score of mean m and variance v.
+        """
+        mean, deviation = self._moments(X)
+        if method == "sampling":
+            return self._sampled(mean, deviation, n_samples, random_state)
+        if method != "integral":
+            raise InvalidParameter(
+                f"{type(self).__name__}: method must be 'integral' or 'sampling', got {method!r}"
+            )
+        if self.classes_.size == 1:
+            return np.ones((mean.size, 1))
+        if self.classes_.size > 2:
+            return chances(mean, deviation)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(mean == 0, 0.0, mean / deviation)
+        return np.column_stack([ndtr(-z), ndtr(z)])
+
+    def _sampled(
+        self, mean: Floats, deviation: Floats, n_samples: int, random_state: Any
+    ) -> Floats:
+        """The share of draws in which each class has the highest score."""
+        if isinstance(n_samples, bool) or not isinstance(n_samples, int) or n_samples < 1:
+            raise InvalidParameter(
+                f"{type(self).__name__}: n_samples must be a whole number of at least 1, "
+                f"got {n_samples!r}"
+            )
+        rng, count = check_random_state(random_state), self.classes_.size
+        votes = np.zeros((len(mean), count))
+        every = np.arange(len(mean))
+        for _ in range(n_samples):
+            draw = mean + deviation * rng.standard_normal(mean.shape)
+            votes[every, (draw > 0).astype(int) if count == 2 else self._first_best(draw)] += 1.0
+        return votes / n_samples
+
+    # -- what was learned ----------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """The mean of every weight, of shape (1, n_features) or (n_classes, n_features)."""
+        return self._combined(self._learner().weights(self._fitted("coef_")), -1.0)[1:].T.copy()
+
+    @property
+    def intercept_(self) -> NDArray[Any]:
+        """The mean of the constant feature's weight, of shape (1,) or (n_classes,)."""
+        weights = self._learner().weights(self._fitted("intercept_"))
+        return np.array(self._combined(weights, -1.0)[0])
+
+    @property
+    def variance_(self) -> NDArray[Any]:
+        """The variance of every weight, shaped as ``coef_``."""
+        return self._combined(self._variances("variance_"), 1.0)[1:].T.copy()
+
+    @property
+    def intercept_variance_(self) -> NDArray[Any]:
+        """The variance of the constant feature's weight, shaped as ``intercept_``."""
+        first = self._combined(self._variances("intercept_variance_"), 1.0)[0]
+        return np.array(first * bool(self._state.layout.fit_intercept))
+
+    @property
+    def covariance_(self) -> NDArray[Any]:
+        """The covariance of the weights, (1 or n_classes, n_features, n_features); `full` only."""
+        state = self._fitted("covariance_")
+        if not state.covariance.size:
+            raise AttributeError(
+                f"{type(self).__name__} has covariance_ only with covariance='full'; see variance_"
+            )
+        matrices = np.moveaxis(state.covariance[: max(state.classes, 1), 1:, 1:], 0, 2)
+        return np.moveaxis(self._combined(matrices, 1.0), 2, 0).copy()
+
+    @property
+    def n_seen_(self) -> int:
+        """How many examples have been learned from, over all passes."""
+        return int(self._fitted("n_seen_").counts[2])
+
+    @property
+    def n_updates_(self) -> int:
+        """How many examples changed the model."""
+        return int(self._fitted("n_updates_").counts[0])
+
+    @property
+    def n_mistakes_(self) -> int:
+        """How many examples were classified wrong just before they were learned."""
+        return int(self._fitted("n_mistakes_").counts[1])
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether anything has been learned."""
+        return hasattr(self, "_state")
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may assume."""
+        tags = cast(Any, super()).__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fitted(self, attribute: str) -> State:
+        """The state, or the error that Python raises where `attribute` does not exist."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"{type(self).__name__} has no {attribute} before it is fitted")
+        return self._state
+
+    def _variances(self, attribute: str) -> NDArray[Any]:
+        """The variances of all weights, row 0 the intercept's, by column."""
+        state = self._fitted(attribute)
+        columns = state.classes if state.wide else 1
+        if state.covariance.size:
+            return np.diagonal(state.covariance[:columns], axis1=1, axis2=2).T
+        if not _keeps_variance(self):
+            raise AttributeError(f"{type(self).__name__} keeps no variances, so has no {attribute}")
+        return state.table[:, 1, :columns]
+
+    def _combined(self, columns: NDArray[Any], sign: float) -> NDArray[Any]:
+        """Columns in the order of ``classes_``; of two, the second with `sign` times the first."""
+        if not self._state.wide:
+            return columns
+        columns = columns[..., np.argsort(self._labels)]
+        if self.classes_.size != 2:
+            return columns
+        return np.asarray(columns[..., 1:] + np.asarray(sign, columns.dtype) * columns[..., :1])
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        return as_rows(self._checked(X, "no_validation", reset=False))
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> Any:
+        """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
+            return validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=reset)
+
+    def _scores(self, rows: Rows) -> Floats:
+        """The scores of rows by class, or, where two classes share a column, for the second."""
+        return self._by_class(self._learner().scores(self._state, rows))
+
+    def _by_class(self, columns: Floats) -> Floats:
+        return columns[:, np.argsort(self._labels)] if self._state.wide else columns
+
+    def _told(self, scores: Floats) -> Floats:
+        """Scores as they are told: one a row for two classes, or for one."""
+        if scores.shape[1] == 2:
+            return scores[:, 1] - scores[:, 0]
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _winners(self, scores: Floats) -> NDArray[np.intp]:
+        """The class of the highest score in each row; of equal ones, the first."""
+        if scores.shape[1] == 1:
+            return (scores[:, 0] > 0).astype(np.intp)
+        return np.asarray(np.argmax(scores, axis=1))
+
+    def _first_best(self, draw: Floats) -> NDArray[np.intp]:
+        return np.zeros(len(draw), np.intp) if draw.ndim == 1 else np.argmax(draw, axis=1)
+
+    def _moments(self, X: Any) -> tuple[Floats, Floats]:
+        """The means and the standard deviations of scores, as they are told."""
+        rows, learner = self._rows(X), self._learner()
+        mean = self._by_class(learner.scores(self._state, rows))
+        deviation = self._by_class(learner.deviations(self._state, rows))
+        if deviation.shape[1] == 2:
+            return self._told(mean), np.hypot(deviation[:, 0], deviation[:, 1])
+        return self._told(mean), deviation[:, 0] if deviation.shape[1] == 1 else deviation

@@ -1,0 +1,402 @@
+"""Learning many classes: an example's class against its strongest rivals.
+
+Every class has a column in the table. One walk over the row gives all scores; the update then
+touches the columns of the classes involved and no others. The steps against several rivals are
+taken one after the other, averaged, or found together.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import register_jitable
+
+from sureline.kernels.compiling import EXACT, JOINT, STEP, Kernel, array, f8, flag, given, i8, rows
+from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
+
+SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
+SEQUENTIAL, PARALLEL, TOGETHER = 0, 1, 2
+
+
+@register_jitable
+def entry(row: Any, k: int) -> tuple[Any, Any]:
+    """The table's row and the value of a row's k-th entry; the entry before the first is the 1."""
+    start, _, indices, data, constant = row
+    if k < start:
+        return np.int64(0), np.float64(constant)
+    return np.int64(indices[k] + 1), np.float64(data[k])
+
+
+@register_jitable
+def score_classes(row: Any, table: Any, scores: Any) -> None:
+    """The score of every class, from one walk over the row."""
+    start, stop, indices, data, constant = row
+    for column in range(scores.size):
+        scores[column] = constant * np.float64(table[0, 0, column])
+    for k in range(start, stop):
+        means, x = table[indices[k] + 1, 0], np.float64(data[k])
+        for column in range(scores.size):
+            scores[column] += means[column] * x
+
+
+@register_jitable
+def rank_rivals(scores: Any, rank: Any, y: int, rivals: Any) -> None:
+    """Write the highest-scoring columns other than y, equal ones in the order of `rank`."""
+    for place in range(rivals.size):
+        best = -1
+        for column in range(scores.size):
+            free = column != y
+            for earlier in range(place):
+                free = free and rivals[earlier] != column
+            if free and (
+                best < 0
+                or scores[column] > scores[best]
+                or (scores[column] == scores[best] and rank[column] < rank[best])
+            ):
+                best = column
+        rivals[place] = best
+
+
+@register_jitable
+def margin_of(row: Any, table: Any, y: int, r: int) -> float:
+    """The margin of y over r as the table has it now."""
+    m = 0.0
+    for k in range(row[0] - 1, row[1]):
+        j, x = entry(row, k)
+        m += (np.float64(table[j, 0, y]) - np.float64(table[j, 0, r])) * x
+    return m
+
+
+@register_jitable
+def variance_of(row: Any, table: Any, column: int, spherical: bool, w: Any) -> float:
+    """The variance of a class's score; `w` gets each entry's share in it."""
+    v = 0.0
+    for k in range(row[0] - 1, row[1]):
+        j, x = entry(row, k)
+        s = 1.0 if spherical else np.float64(table[j, 1, column])
+        w[k - row[0] + 1] = s * x * x
+        v += w[k - row[0] + 1]
+    return v
+
+
+@register_jitable
+def sum_others(w: Any, others: Any) -> None:
+    """Write, for every entry, the sum of all others; nothing is subtracted, so nothing cancels."""
+    after = 0.0
+    for p in range(w.size - 1, -1, -1):
+        others[p] = after
+        after += w[p]
+    before = 0.0
+    for p in range(w.size):
+        others[p] += before
+        before += w[p]
+
+
+@register_jitable
+def grow(w: Any, v: float, E: float, projection: int, others: Any) -> None:
+    """Turn shares of v into the growth of each entry's precision when the example brings E."""
+    if projection == L2:
+        sum_others(w, others)
+        for p in range(w.size):
+            w[p] = 1.0 / max(dropped(others[p] / v, E), 1.0 / HUGE)
+    else:
+        for p in range(w.size):
+            w[p] = 1.0 + E * (w[p] / v)
+
+
+@register_jitable
+def solve_pair(
+    m: float,
+    v: float,
+    w: Any,
+    step: Any,
+    exact: Any,
+    a: float,
+    b: float,
+    c: float,
+    share: float,
+    projection: int,
+    others: Any,
+) -> float:
+    """The step along Σx against one rival; `w`, the shares of v, becomes growth.
+
+    `share` is how far to go on the way to the solution, where that is not left to `adjust`.
+    """
+    t = E = 0.0
+    if v > TINY:
+        t, E = step(m, v, c, a, b)
+    if t == 0.0 and E == 0.0:
+        w[:] = 1.0
+        return 0.0
+    E = min(E, HUGE)
+    if projection == BEST:
+        t = exact(m, v, w, t, E, c, a, b)
+    else:
+        if share != 1.0:
+            t, E = shared(t, E, share)
+        if projection != SPHERICAL:
+            grow(w, v, E, projection, others)
+    return t / v
+
+
+@register_jitable
+def adjust(
+    row: Any,
+    table: Any,
+    column: int,
+    pull: float,
+    growth: Any,
+    c: float,
+    spherical: bool,
+    average: bool,
+    floor: float,
+    clock: int,
+) -> float:
+    """Move a column by `pull` Σx and divide its variances by `growth`; return the means' sum.
+
+    Where c is below 1, `pull` and `growth` lead to the whole solution, and the column goes that
+    share of the way from the old Gaussian to the new one.
+    """
+    checked = 0.0
+    for k in range(row[0] - 1, row[1]):
+        j, x = entry(row, k)
+        if spherical:
+            change = pull * x
+            if average:
+                table[j, 1, column] += clock * change
+        else:
+            s, g = np.float64(table[j, 1, column]), min(growth[k - row[0] + 1], HUGE)
+            reached = 1.0 + c * (g - 1.0)
+            change = pull * (s * x) * (c * g / reached)
+            if x != 0.0:
+                table[j, 1, column] = max(s / reached, floor)
+        table[j, 0, column] += change
+        checked += table[j, 0, column]
+    return checked
+
+
+@register_jitable
+def grow_together(
+    v_y: float, v_r: Any, w_y: Any, w_r: Any, gain: Any, projection: int, others: Any
+) -> None:
+    """Turn shares into growth when every rival's constraint brings its gain of precision."""
+    if projection != L2:
+        total = gain.sum()
+        for p in range(w_y.size):
+            w_y[p] = 1.0 + total * w_y[p]
+            for q in range(gain.size):
+                w_r[q, p] = 1.0 + gain[q] * w_r[q, p]
+        return
+    # The diagonal of the joint covariance; all its inverse needs is the sum of what the
+    # constraints tell of y's score, each of them weakened by the variance of its rival's.
+    H = 0.0
+    for q in range(gain.size):
+        H += gain[q] / (1.0 + gain[q] * v_r[q])
+    sum_others(w_y, others)
+    for p in range(w_y.size):
+        w_y[p] = (1.0 + v_y * H) / (1.0 + others[p] * H)
+    for q in range(gain.size):
+        h = gain[q] / (1.0 + gain[q] * v_r[q])
+        told = v_y * h / (1.0 + v_y * H)
+        least = 1.0 / (1.0 + gain[q] * v_r[q]) + v_r[q] * h * told
+        w = w_r[q]
+        sum_others(w, others)
+        for p in range(w.size):
+            w[p] = 1.0 / max(least + others[p] * h * (1.0 - told), 1.0 / HUGE)
+
+
+def learn_rivals(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    codes: Any,
+    weight: Any,
+    order: Any,
+    table: Any,
+    rank: Any,
+    known: int,
+    competitors: int,
+    constant: float,
+    step: Any,
+    exact: Any,
+    joint: Any,
+    a: float,
+    b: float,
+    share: bool,
+    scheme: int,
+    projection: int,
+    average: bool,
+    floor: float,
+    clock: int,
+    others: Any,
+    w_y: Any,
+    w_r: Any,
+    counts: Any,
+) -> int:
+    """Learn rows in `order`; return the row whose numbers overflowed, or -1.
+
+    `codes` are columns; one beyond the `known` ones brings a new class. `rank` orders columns as
+    their labels are sorted. `w_y`, and `w_r` for every competitor, have two places for each entry
+    of the longest row; `others` is as long.
+    """
+    columns = table.shape[2]
+    scores_room, rivals_room = np.empty(columns), np.empty(columns, np.int64)
+    v_r, m = np.empty(columns), np.empty(columns)
+    pull, gain = np.empty(columns), np.empty(columns)
+    spherical = projection == SPHERICAL
+    for i in order:
+        row = indptr[i], indptr[i + 1], indices, data, constant
+        y, seen, blend = codes[i], weight[i], 1.0
+        if share:
+            seen, blend = 1.0, weight[i]
+        known = max(known, y + 1)
+        clock += 1
+        if known < 2:
+            continue
+        scores = scores_room[:known]
+        score_classes(row, table, scores)
+        rivals = rivals_room[: min(competitors, known - 1)]
+        rank_rivals(scores, rank, y, rivals)
+        k, length = rivals.size, indptr[i + 1] - indptr[i] + 1
+        for q in range(k):
+            m[q] = scores[y] - scores[rivals[q]]
+        if m[0] <= 0.0:
+            counts[1] += 1
+        changed = False
+        checked = m[0]
+        if scheme == SEQUENTIAL:
+            w = w_r[0, : 2 * length]
+            for q in range(k):
+                r = rivals[q]
+                if changed:
+                    m[q] = margin_of(row, table, y, r)
+                v = variance_of(row, table, y, spherical, w)
+                v += variance_of(row, table, r, spherical, w[length:])
+                checked += v
+                pull[q] = solve_pair(m[q], v, w, step, exact, a, b, seen, blend, projection, others)
+                if pull[q] != 0.0:
+                    changed = True
+                    c = blend if projection == BEST else 1.0
+                    checked += adjust(
+                        row, table, y, pull[q], w, c, spherical, average, floor, clock - 1
+                    )
+                    checked += adjust(
+                        row, table, r, -pull[q], w[length:], c, spherical, average, floor, clock - 1
+                    )
+        else:
+            v_y = variance_of(row, table, y, spherical, w_y)
+            checked += v_y
+            if scheme == PARALLEL:
+                for q in range(k):
+                    w = w_r[q, : 2 * length]
+                    v = v_y + variance_of(row, table, rivals[q], spherical, w[length:])
+                    w[:length] = w_y[:length]
+                    pull[q] = solve_pair(
+                        m[q], v, w, step, exact, a, b, seen, 1.0, projection, others
+                    )
+                    changed = changed or pull[q] != 0.0
+                for p in range(length):
+                    w_y[p] = 0.0
+                    for q in range(k):
+                        w_y[p] += w_r[q, p] / k
+                        w_r[q, p] = 1.0 + (w_r[q, length + p] - 1.0) / k
+                for q in range(k):
+                    pull[q] /= k
+            else:
+                for q in range(k):
+                    v_r[q] = variance_of(row, table, rivals[q], spherical, w_r[q])
+                changed = v_y + v_r[0] > TINY and joint(
+                    m[:k],
+                    v_y,
+                    v_r[:k],
+                    w_y[:length],
+                    w_r[:k, :length],
+                    seen,
+                    a,
+                    b,
+                    pull[:k],
+                    gain[:k],
+                )
+                if changed and not spherical:
+                    for q in range(k):
+                        gain[q] = min(gain[q], HUGE)
+                    grow_together(
+                        v_y, v_r, w_y[:length], w_r[:k, :length], gain[:k], projection, others
+                    )
+            if changed:
+                checked += adjust(
+                    row, table, y, pull[:k].sum(), w_y, blend, spherical, average, floor, clock - 1
+                )
+                for q in range(k):
+                    checked += adjust(
+                        row,
+                        table,
+                        rivals[q],
+                        -pull[q],
+                        w_r[q],
+                        blend,
+                        spherical,
+                        average,
+                        floor,
+                        clock - 1,
+                    )
+        if not math.isfinite(checked):
+            return int(i)
+        if changed:
+            counts[0] += 1
+    return -1
+
+
+LEARN_RIVALS = Kernel(
+    learn_rivals,
+    lambda real: i8(
+        *rows(real),
+        given(i8),
+        given(f8),
+        given(i8),
+        array(real, 3),
+        given(i8),
+        i8,
+        i8,
+        f8,
+        types.FunctionType(STEP),
+        types.FunctionType(EXACT),
+        types.FunctionType(JOINT),
+        f8,
+        f8,
+        flag,
+        i8,
+        i8,
+        flag,
+        f8,
+        i8,
+        array(f8),
+        array(f8),
+        array(f8, 2),
+        array(i8),
+    ),
+)
+
+
+def no_exact(m: float, v: float, w: Any, t: float, E: float, c: float, a: float, b: float) -> float:
+    """What stands in for a rule's exact diagonal step where it has none."""
+    return t
+
+
+def no_joint(
+    m: Any,
+    v_y: float,
+    v_r: Any,
+    w_y: Any,
+    w_r: Any,
+    c: float,
+    a: float,
+    b: float,
+    alpha: Any,
+    gain: Any,
+) -> bool:
+    """What stands in for a rule's joint step where it has none."""
+    return False
