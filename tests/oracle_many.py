@@ -8,10 +8,11 @@ papers' Hildreth does, with the metric of the mean kept at that of the old covar
 from __future__ import annotations
 
 import numpy as np
-from oracle import Oracle
 from scipy.linalg import block_diag
 from scipy.optimize import brentq
 from scipy.special import ndtri
+
+from oracle import Oracle
 
 
 class ManyOracle:
@@ -112,7 +113,9 @@ class ManyOracle:
             G[:n, j], G[(j + 1) * n : (j + 2) * n, j] = x, -x
         S0 = block_diag(S_y, *S_r)
         P = np.linalg.inv(S0) + G @ np.diag(gain) @ G.T
-        P = np.diag(1 / np.diag(np.linalg.inv(P)) if self.covariance == "diagonal-l2" else np.diag(P))
+        P = np.diag(
+            1 / np.diag(np.linalg.inv(P)) if self.covariance == "diagonal-l2" else np.diag(P)
+        )
         new = {}
         for j, column in enumerate([y, *rivals]):
             block = slice(j * n, (j + 1) * n)
@@ -177,19 +180,17 @@ def multipliers(name, covariance, m, w_y, w_r, c, q):
     elif name == "pa-i":
         cap = q["C"] * c
     for _ in range(3000):
+        before = alpha.copy()
         for j in range(k):
             rest = K0[j] @ alpha - K0[j, j] * alpha[j]
-            alpha[j] = np.clip((loss[j] - rest) / (K0[j, j] + ridge), 0, np.inf)
-    if name == "pa-i":
-        if q.get("slack") == "each":
-            for _ in range(3000):
-                for j in range(k):
-                    rest = K0[j] @ alpha - K0[j, j] * alpha[j]
-                    alpha[j] = np.clip((loss[j] - rest) / K0[j, j], 0, cap)
-        elif alpha.sum() > cap:
-            z = loss / v_y
-            shift = brentq(lambda s: np.maximum(0, z - s).sum() - cap, -cap, z.max(), xtol=1e-16)
-            alpha = np.maximum(0, z - shift)
+            high = cap if q.get("slack") == "each" else np.inf
+            alpha[j] = min(max((loss[j] - rest) / (K0[j, j] + ridge), 0), high)
+        if np.abs(alpha - before).max() <= 1e-16 * alpha.max():
+            break
+    if name == "pa-i" and q.get("slack") != "each" and alpha.sum() > cap:
+        z = loss / v_y
+        shift = brentq(lambda s: np.maximum(0, z - s).sum() - cap, -cap, z.max(), xtol=1e-16)
+        alpha = np.maximum(0, z - shift)
     return alpha, np.full(k, c / q["r"]) if name == "arow" else np.zeros(k)
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from test_oracle import distance
 
 from cases import make, parameters, several
 from oracle_many import ManyOracle
 from sureline.rules import rules
+from test_oracle import distance
 
 CASES = [
     pytest.param(rule, scheme, covariance, k, id=f"{rule.name}-{scheme}-{covariance}-{k}")
@@ -45,9 +45,6 @@ def compare(rule, scheme, covariance, k, seed, dtype="float64", weighted=False, 
     for row, label, weight in zip(X, y, c, strict=True):
         oracle.learn(row, label, weight)
     ours.partial_fit(X, y, classes=range(classes), sample_weight=c)
-    if oracle.closest < (1e-9 if dtype == "float64" else 1e-3):
-        return None
-    assert ours.n_mistakes_ == oracle.mistakes
     weights = np.column_stack([ours.intercept_, ours.coef_])
     apart = [distance(weights, oracle.weights())]
     if covariance == "full":
@@ -60,6 +57,10 @@ def compare(rule, scheme, covariance, k, seed, dtype="float64", weighted=False, 
     if rule.name != "sop":
         rows = np.column_stack([np.full(len(X), float(intercept)), X])
         apart.append(distance(ours.decision_function(X), rows @ oracle.weights().T))
+    rounding = oracle.closest < (1e-9 if dtype == "float64" else 1e-3)
+    if rounding and (max(apart) > 1e-4 or ours.n_mistakes_ != oracle.mistakes):
+        return None  # a tie fell differently: such a stream proves nothing
+    assert ours.n_mistakes_ == oracle.mistakes
     return max(apart)
 
 
@@ -72,7 +73,7 @@ def test_many_classes_equal_the_oracle(rule, scheme, covariance, k, weighted):
         for seed in range(several(2 if slow else 10, 1 if slow else 4))
     ]
     compared = [apart for apart in found if apart is not None]
-    assert compared
+    assert len(compared) >= len(found) / 2
     assert max(compared) < 1e-9
 
 

@@ -73,7 +73,10 @@ def test_numbers_out_of_range_are_refused(rule):
         ({"shuffle": "yes"}, "shuffle must be True or False, got 'yes'"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
         ({"competitors": 0}, "competitors must be a whole number of at least 1 or 'all', got 0"),
-        ({"competitors": "k"}, "competitors must be a whole number of at least 1 or 'all', got 'k'"),
+        (
+            {"competitors": "k"},
+            "competitors must be a whole number of at least 1 or 'all', got 'k'",
+        ),
         (
             {"scheme": "voting"},
             "scheme must be 'sequential' or 'parallel' or 'exact', got 'voting'",
