@@ -45,10 +45,10 @@ def alpha_eta(name, m, v, c, q):
     return None
 
 
-def exact_step(name, m, w, c, q):
+def exact_step(name, m, w, c, q, start):
     """α and the growth of each precision when Σ is restricted to diagonal matrices."""
     v, phi = w.sum(), ndtri(q.get("confidence", 0.5))
-    alpha, eta = alpha_eta(name, m, v, c, q)
+    alpha, eta = start  # without the restriction
     if name == "arow":
         return alpha, 1 + eta * w
     if name == "nherd":
@@ -120,7 +120,7 @@ class Oracle:
         P, (alpha, eta) = np.linalg.inv(self.S), found
         if self.covariance == "diagonal-exact":
             alpha, growth = exact_step(
-                self.name, m, np.diag(self.S) * x**2, 1.0 if hard else c, self.q
+                self.name, m, np.diag(self.S) * x**2, 1.0 if hard else c, self.q, found
             )
             P_new = P * growth
         else:

@@ -204,7 +204,9 @@ def made_up(monkeypatch):
             Parameter("C", 1.5, 0.0, float("inf"), "What it costs."),
             Parameter("share", 0.5, 0.0, 1.0, "How much of it.", closed="left"),
         ),
+        choices={"mood": ("good", "bad")},
         covariances=("diagonal-kl", "full"),
+        parallel=True,
     )
     monkeypatch.setattr("sureline.rules.rules", lambda: {rule.name: rule})
 
@@ -220,6 +222,7 @@ def test_the_table_of_rules():
           MadeUpClassifier(variant="x", level=2, average=False)
           C = 1.5 in (0, inf)
           share = 0.5 in [0, 1)
+          mood = good or bad
           diagonal-kl, full
 
 """,
@@ -235,7 +238,10 @@ def test_one_rule_in_full():
 call         MadeUpClassifier(variant="x", level=2, average=False)
 parameters   C = 1.5 in (0, inf): What it costs.
              share = 0.5 in [0, 1): How much of it.
+             mood = good or bad
 covariances  diagonal-kl, full
+schemes      sequential with diagonal-kl, full
+             parallel with diagonal-kl
 problem      argmin ½‖w‖² subject to y w·x ≥ 1.
 symbols      w, the weights.
 differences  not at all.
@@ -274,7 +280,14 @@ def test_rules_for_machines():
                 "meaning": "How much of it.",
             },
         ],
+        "choices": {"mood": ["good", "bad"]},
         "covariances": ["diagonal-kl", "full"],
+        "schemes": {
+            "sequential": ["diagonal-kl", "full"],
+            "parallel": ["diagonal-kl"],
+            "exact": [],
+        },
+        "several": True,
         "problem": ["argmin ½‖w‖² subject to y w·x ≥ 1."],
         "symbols": ["w, the weights."],
         "differences": [
@@ -305,6 +318,24 @@ def test_every_registered_rule_is_listed_and_its_call_makes_it():
         assert made._rule() is rule
         for parameter in described["parameters"]:
             assert getattr(made, parameter["name"]) == parameter["default"]
+        for name, words in described["choices"].items():
+            assert getattr(made, name) in words
+
+
+def test_every_scheme_that_is_listed_exists_and_no_other():
+    X, y = np.eye(3), [0, 1, 2]
+    for described in json.loads(run("rules", "--json")[1]):
+        made = getattr(sureline, described["estimator"])(**described["settings"])
+        for scheme, kept in described["schemes"].items():
+            for covariance in described["covariances"] or ["identity"]:
+                if covariance != "identity":
+                    made.set_params(covariance=covariance)
+                made.set_params(scheme=scheme, competitors=2 if described["several"] else 1)
+                if covariance in kept:
+                    assert made._learner().scheme == scheme
+                else:
+                    with pytest.raises(sureline.InvalidParameter):
+                        made.fit(X, y)
 
 
 @pytest.mark.parametrize("name", rules())
@@ -321,7 +352,14 @@ def test_the_case_of_a_name_does_not_matter():
 
 
 def test_a_rule_without_a_variance_says_so():
-    assert "covariances  none: it does not tell how sure it is\n" in run("rules", "pa")[1]
+    out = run("rules", "pa")[1]
+    assert "covariances  none: it does not tell how sure it is\n" in out
+    assert "schemes      sequential, parallel, exact\n" in out
+
+
+def test_a_rule_that_meets_one_rival_says_so():
+    out = run("rules", "perceptron")[1]
+    assert "schemes      sequential, with the strongest rival only\n" in out
 
 
 # -- demo --------------------------------------------------------------------------------------

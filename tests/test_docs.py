@@ -17,14 +17,20 @@ import pytest
 from typer.testing import CliRunner
 
 import sureline
-from sureline import estimators
+from sureline import estimators, evaluation
 from sureline.cli import app
 from sureline.estimators import PAClassifier, classifier_for
 from sureline.rules import Rule, registry, rules
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
-PAGES = ["README.md", "docs/index.md", "docs/quickstart.md", "docs/concepts.md"]
+PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/quickstart.md",
+    "docs/concepts.md",
+    "docs/many-classes.md",
+]
 CLASSIFIERS = [name for name in sureline.__all__ if name.endswith("Classifier")]
 
 
@@ -151,27 +157,40 @@ def test_every_rule_has_a_page_with_its_source(rule_pages: ModuleType, tmp_path:
     for name, rule in rules().items():
         page = (tmp_path / f"{name}.md").read_text("utf-8")
         functions = [rule.step, rule.exact, rule.residual, rule.exact_residual]
+        functions += [*rule.joint.values(), *rule.inlined]
         if rule.kernel is not None:
-            functions += [rule.kernel.score, rule.kernel.update]
+            functions += [rule.kernel.score, rule.kernel.update, rule.kernel.half]
         for function in filter(None, functions):
-            assert inspect.getsource(function).rstrip() in page
+            assert page.count(inspect.getsource(function).rstrip()) == 1
+        for scheme, kept in rule.schemes.items():
+            assert (f"\n| `{scheme}` |" in page) == (rule.several and bool(kept))
+        for choice in rule.choices:
+            assert f"\n| `{choice}` |" in page
         assert page.count("\n1. ") == bool(rule.paragraphs("Differs"))
         assert rule.estimator in page
 
 
 def test_table_of_rules_shows_every_combination(rule_pages: ModuleType) -> None:
     lines = rule_pages.index_page(rules()).splitlines()
+    shown = set()
     for name, rule in rules().items():
         (row,) = [line for line in lines if line.startswith(f"| [`{name}`]")]
-        marks = [cell.strip() for cell in row.split("|")[3:7]]
-        offered = ["✓" if kind in rule.covariances else "–" for kind in registry.COVARIANCES]
-        assert marks == offered
+        *marks, rivals = [cell.strip() for cell in row.split("|")[3:-1]]
+        for covariance, mark in zip([*registry.COVARIANCES, "identity"], marks, strict=True):
+            shown |= {(name, covariance, letter) for letter in mark.split() if letter != "–"}
+        assert rivals == ("any" if rule.several else "1")
+    assert shown == {
+        (name, covariance, {"sequential": "S", "parallel": "P", "exact": "E"}[scheme])
+        for name, rule in rules().items()
+        for scheme, kept in rule.schemes.items()
+        for covariance in kept
+    }
 
 
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("docs/api.rst", sorted(set(sureline.__all__) - {"__version__"})),
+        ("docs/api.rst", sorted({*sureline.__all__, *evaluation.__all__} - {"__version__"})),
         ("README.md", CLASSIFIERS),
         ("CHANGELOG.md", CLASSIFIERS),
     ],

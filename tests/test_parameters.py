@@ -83,8 +83,8 @@ def test_numbers_out_of_range_are_refused(rule):
         ),
         (
             {"scheme": "exact", "covariance": "full"},
-            "the rule arow has no scheme='exact' with covariance='full'; there is 'sequential' with "
-            "'diagonal-kl' or 'diagonal-l2' or 'diagonal-exact' or 'full'; 'parallel' with "
+            "the rule arow has no scheme='exact' with covariance='full'; there is 'sequential' "
+            "with 'diagonal-kl' or 'diagonal-l2' or 'diagonal-exact' or 'full'; 'parallel' with "
             "'diagonal-kl' or 'diagonal-l2' or 'diagonal-exact'; 'exact' with 'diagonal-kl' or "
             "'diagonal-l2' or 'diagonal-exact'",
         ),

@@ -54,8 +54,8 @@ def expected_failures(estimator):
             "variance may be the more probable one"
         )
         expected["check_class_weight_classifiers"] = (
-            "on labels that are mostly noise the variances collapse before the heavy class has won; "
-            "the default constraint passes"
+            "on labels that are mostly noise the variances collapse before the heavy class has "
+            "won; the default constraint passes"
         )
     return expected
 

@@ -74,6 +74,11 @@ def _range(parameter: Parameter) -> str:
     return f"{parameter.name} = {parameter.default:g} in {parameter.interval}"
 
 
+def _choices(rule: Rule) -> list[str]:
+    """The parameters that are words, such as ``slack = shared or each``."""
+    return [f"{name} = {' or '.join(words)}" for name, words in rule.choices.items()]
+
+
 def _describe(rule: Rule) -> dict[str, Any]:
     """The rule for machines; an interval without an end has a high of null."""
     from math import isfinite
@@ -96,7 +101,10 @@ def _describe(rule: Rule) -> dict[str, Any]:
             }
             for parameter in rule.parameters
         ],
+        "choices": {name: list(words) for name, words in rule.choices.items()},
         "covariances": list(rule.covariances),
+        "schemes": {scheme: list(kept) for scheme, kept in rule.schemes.items()},
+        "several": rule.several,
         **{key: rule.paragraphs(label) for label, key in PARAGRAPHS.items()},
     }
 
@@ -104,6 +112,16 @@ def _describe(rule: Rule) -> dict[str, Any]:
 def _covariances(rule: Rule) -> str:
     """The choices of `covariance`; the identity is no choice, but the lack of any."""
     return ", ".join(choice for choice in rule.covariances if choice != "identity")
+
+
+def _schemes(rule: Rule) -> list[str]:
+    """The ways to join the steps against several rivals, with the covariances each exists for."""
+    if not rule.several:
+        return ["sequential, with the strongest rival only"]
+    existing = {scheme: kept for scheme, kept in rule.schemes.items() if kept}
+    if not _covariances(rule):
+        return [", ".join(existing)]
+    return [f"{scheme} with {', '.join(kept)}" for scheme, kept in existing.items()]
 
 
 def _overview(shown: list[Rule]) -> RenderableType:
@@ -118,6 +136,7 @@ def _overview(shown: list[Rule]) -> RenderableType:
     for rule in shown:
         details = [Text(rule.title, "bold"), Text(_call(rule), "cyan")]
         details += [Text(_range(parameter)) for parameter in rule.parameters]
+        details += [Text(choice) for choice in _choices(rule)]
         if _covariances(rule):
             details.append(Text(_covariances(rule), "dim"))
         table.add_row(rule.name, Text("\n").join(details))
@@ -134,8 +153,12 @@ def _whole(rule: Rule) -> RenderableType:
     table = grid()
     sections = {
         "call": [_call(rule)],
-        "parameters": [f"{_range(each)}: {each.meaning}" for each in rule.parameters],
+        "parameters": [
+            *(f"{_range(each)}: {each.meaning}" for each in rule.parameters),
+            *_choices(rule),
+        ],
         "covariances": [_covariances(rule) or "none: it does not tell how sure it is"],
+        "schemes": _schemes(rule),
         **{key: rule.paragraphs(label) for label, key in PARAGRAPHS.items()},
     }
     for key, paragraphs in sections.items():

@@ -25,9 +25,10 @@ Attributes
 ----------
 classes_ : array of shape (n_classes,)
     The labels, sorted.
-coef_ : array of shape (1, n_features)
-    The mean of every weight; positive speaks for ``classes_[1]``.
-intercept_ : array of shape (1,)
+coef_ : array of shape (1, n_features) or (n_classes, n_features)
+    The mean of every weight. Two classes have one row, in which positive speaks for
+    ``classes_[1]``; more have a row each.
+intercept_ : array of shape (1,) or (n_classes,)
     The mean of the constant feature's weight.
 {variances}n_features_in_ : int
     The number of features.
@@ -39,12 +40,12 @@ n_seen_, n_updates_, n_mistakes_ : int
 validation_scores_ : list of float
     With early stopping, the accuracy on the held-out examples after each pass.
 """
-VARIANCES = """variance_ : array of shape (1, n_features)
+VARIANCES = """variance_ : array of shape (1, n_features) or (n_classes, n_features)
     The variance of every weight: how unsure the model is of it.
-intercept_variance_ : array of shape (1,)
+intercept_variance_ : array of shape (1,) or (n_classes,)
     The variance of the constant feature's weight.
-covariance_ : array of shape (1, n_features, n_features)
-    The whole covariance, with ``covariance="full"``.
+covariance_ : array of shape (1, n_features, n_features) or (n_classes, n_features, n_features)
+    The whole covariance, with ``covariance="full"``; classes do not depend on each other.
 """
 
 

@@ -178,8 +178,15 @@ class OnlineClassifier(Predicting):
             )
         first = not self.__sklearn_is_fitted__()
         X, y = self._checked(X, y, reset=first)
-        check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError(f"Unknown label type: continuous numbers such as {y[y % 1 != 0][0]!r}")
+        weight = _check_sample_weight(
+            sample_weight,
+            X,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            allow_all_zero_weights=True,
+        )
         if learner.rule.weight != "cost" and weight.max() > 1.0:
             raise InvalidParameter(
                 f"{self._name}: partial_fit takes weights from 0 to 1, got "
