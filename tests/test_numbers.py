@@ -31,6 +31,22 @@ def test_cw_stdev_survives_a_million_noisy_examples(covariance, dtype):
     assert model.score(X, y) > several(0.6, 0.5)
 
 
+@pytest.mark.parametrize("scheme", ["sequential", "parallel", "exact"])
+@pytest.mark.parametrize("covariance", rules()["cw-stdev"].covariances)
+def test_cw_stdev_survives_noise_with_many_classes(covariance, scheme):
+    if covariance not in rules()["cw-stdev"].schemes[scheme]:
+        pytest.skip("no such combination")
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((several(50_000, 300), 6)).astype(np.float32)
+    y = rng.integers(0, 4, len(X))
+    model = CWClassifier(covariance=covariance, scheme=scheme, competitors=2, max_iter=2)
+    model.set_params(random_state=0).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.variance_).all()
+    assert (model.variance_ > 0).all()
+    assert np.allclose(model.predict_proba(X[:200]).sum(axis=1), 1)
+
+
 @pytest.mark.parametrize(("rule", "covariance"), CASES)
 def test_every_rule_survives_noise(rule, covariance):
     rng = np.random.default_rng(1)

@@ -239,7 +239,8 @@ class Learner:
         nothing, with a score of 0, which is below one of the two. Where nothing has been learned,
         all start from nothing.
         """
-        wide = self.layout.allocate(state.features, 4, limit_gb, owner)
+        roomy = self.layout.size_gb(state.features, 4) <= limit_gb
+        wide = self.layout.allocate(state.features, 4 if roomy else 3, limit_gb, owner)
         wide.wide, wide.classes = True, 2
         wide.clock, wide.counts = state.clock, state.counts
         if not state.counts[0]:  # nothing to carry over

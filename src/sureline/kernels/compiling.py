@@ -53,11 +53,13 @@ def own_row(real: Any, kind: Any) -> tuple[Any, ...]:
     return i8, i8, indices, data, kind(real, 3), i8, kind(i8, 2), i8, f8, given(f8)
 
 
+@cache
 def own_score(real: Any) -> Any:
     """The signature of a rule's own score."""
     return f8(*own_row(real, given))
 
 
+@cache
 def own_update(real: Any) -> Any:
     """The signature of a rule's own update."""
     return flag(*own_row(real, array), f8, f8, f8)
@@ -91,4 +93,10 @@ class Kernel:
 
     def compiled(self, dtype: str) -> Any:
         """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
-        return compiled(self.function, self.signature(REAL[dtype]))
+        return _compiled_for(self, dtype)
+
+
+@cache
+def _compiled_for(kernel: Kernel, dtype: str) -> Any:
+    """A kernel's loop; making its signature again for every call would cost more than the call."""
+    return compiled(kernel.function, kernel.signature(REAL[dtype]))

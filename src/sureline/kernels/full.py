@@ -90,11 +90,7 @@ def learn_full(
             return int(i)
         trace = subtract(covariance, pull, E, v, floor, root)
         if trace < rescale_below * size:
-            scale = size / trace
-            for j in range(size):
-                mean[j] *= math.sqrt(scale)
-                for k in range(size):
-                    covariance[j, k] *= scale
+            rescale(mean.reshape(size, 1), covariance.reshape(1, size, size), rescale_below)
     return -1
 
 
@@ -124,6 +120,25 @@ def at_least(v: float, pull: Any, covariance: Any) -> float:
         trace += covariance[j, j]
         length += pull[j] * pull[j]
     return max(v, length / trace)
+
+
+@register_jitable
+def rescale(means: Any, covariances: Any, below: float) -> None:
+    """Where no class has a mean variance of `below`, scale all up until the largest is 1."""
+    size, columns = means.shape
+    largest_trace = 0.0
+    for column in range(columns):
+        trace = 0.0
+        for j in range(size):
+            trace += covariances[column, j, j]
+        largest_trace = max(largest_trace, trace)
+    if largest_trace < below * size:
+        scale = size / largest_trace
+        for column in range(columns):
+            for j in range(size):
+                means[j, column] *= math.sqrt(scale)
+                for k in range(size):
+                    covariances[column, j, k] *= scale
 
 
 def learn_full_rivals(
@@ -192,21 +207,14 @@ def learn_full_rivals(
                 checked += table[j, 0, y] + table[j, 0, r]
             if not math.isfinite(checked):
                 return int(i)
-            trace = HUGE
+            trace = 0.0
             if v_y > TINY:
                 trace = subtract(covariance[y], pulls[0], E * (v_y / v), v_y, floor, root)
             if v_r > TINY:
                 other = subtract(covariance[r], pulls[1], E * (v_r / v), v_r, floor, root)
-                trace = min(trace, other)
+                trace = max(trace, other)
             if trace < rescale_below * size:
-                scale = size / trace
-                for j in range(size):
-                    for column in range(columns):
-                        table[j, 0, column] *= math.sqrt(scale)
-                for column in range(columns):
-                    for j in range(size):
-                        for k in range(size):
-                            covariance[column, j, k] *= scale
+                rescale(table[:, 0, :known], covariance[:known], rescale_below)
         counts[0] += int(changed)
     return -1
 
