@@ -211,6 +211,16 @@ def test_early_stopping_and_weights_with_many_classes():
     assert same_model(one, AROWClassifier(random_state=0).fit(X, y, sample_weight=weight))
 
 
+def test_class_weights_do_not_depend_on_how_a_stream_is_split():
+    X, y = many(12)
+    settings = {"class_weight": {"fig": 4.0, "date": 0.5}}
+    whole = CWClassifier(**settings).partial_fit(X, y)
+    pieces = CWClassifier(**settings)
+    for row, label in zip(X, y, strict=True):
+        pieces.partial_fit(row[np.newaxis], [label])
+    assert same_model(whole, pieces)
+
+
 def test_average_of_many_classes():
     X, y = many(11)
     model = PerceptronClassifier(dtype="float64", shuffle=False, max_iter=2).fit(X, y)

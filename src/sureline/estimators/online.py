@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,16 +15,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sureline.errors import DataError, InvalidParameter
+from sureline.estimators.choosing import choose_learner
 from sureline.estimators.describing import described
-from sureline.estimators.learner import SCHEMES, Floats, Integers, Learner
+from sureline.estimators.learner import Floats, Integers, Learner
 from sureline.estimators.predicting import Predicting
 from sureline.estimators.rows import Rows, as_rows
 from sureline.model import State
-from sureline.rules import Parameter, Rule, rules
-
-FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
-MEMORY = Parameter("memory_limit_gb", 4.0, 0.0, np.inf, "")
-EVERY = 2**31  # competitors="all"
+from sureline.rules import Rule
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -271,84 +267,9 @@ class OnlineClassifier(Predicting):
     def _name(self) -> str:
         return type(self).__name__
 
-    def _rule(self) -> Rule:
-        """The registered rule that this class offers under its present parameters."""
-        names = {cls.__name__ for cls in type(self).__mro__}
-        offered = [rule for rule in rules().values() if rule.estimator in names]
-        for rule in offered:
-            if all(getattr(self, key) == value for key, value in rule.settings.items()):
-                return rule
-        key = next(iter(offered[0].settings))
-        allowed = " or ".join(repr(rule.settings[key]) for rule in offered)
-        raise InvalidParameter(f"{self._name}: {key} must be {allowed}, got {getattr(self, key)!r}")
-
     def _learner(self) -> Learner:
-        """The learner for the present parameters, all of which are checked here."""
-        rule = self._rule()
-        for name in ("max_iter", "n_iter_no_change", "competitors"):
-            value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-            if not whole and not (name == "competitors" and value == "all"):
-                all_too = " or 'all'" if name == "competitors" else ""
-                raise InvalidParameter(
-                    f"{self._name}: {name} must be a whole number of at least 1{all_too}, "
-                    f"got {value!r}"
-                )
-        for name in ("shuffle", "fit_intercept", "early_stopping"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise InvalidParameter(
-                    f"{self._name}: {name} must be True or False, got {getattr(self, name)!r}"
-                )
-        choices = {"dtype": ("float32", "float64"), "scheme": tuple(SCHEMES), **rule.choices}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise InvalidParameter(
-                    f"{self._name}: {name} must be {' or '.join(map(repr, allowed))}, "
-                    f"got {getattr(self, name)!r}"
-                )
-        FRACTION.check(self.validation_fraction, self._name)
-        MEMORY.check(self.memory_limit_gb, self._name)
-        values = {p.name: p.check(getattr(self, p.name), self._name) for p in rule.parameters}
-        for name, allowed in rule.choices.items():
-            values[name] = float(allowed.index(getattr(self, name)))
-        return Learner(
-            rule,
-            values,
-            self._existing(rule),
-            self.dtype,
-            bool(self.fit_intercept),
-            EVERY if self.competitors == "all" else int(self.competitors),
-            self.scheme,
-        )
-
-    def _existing(self, rule: Rule) -> str:
-        """The covariance, if the rule has it with the scheme; or which combinations there are."""
-        covariance: str = getattr(self, "covariance", "identity")
-        if covariance not in (rule.covariances or ("identity",)):
-            raise InvalidParameter(
-                f"{self._name}: the rule {rule.name} has no covariance={covariance!r}; "
-                f"choose one of {', '.join(map(repr, rule.covariances))}"
-            )
-        if not rule.several and (self.competitors != 1 or self.scheme != "sequential"):
-            raise InvalidParameter(
-                f"{self._name}: the rule {rule.name} compares an example with its strongest rival "
-                f"only, so that competitors must be 1 and scheme 'sequential', got "
-                f"{self.competitors!r} and {self.scheme!r}"
-            )
-        if covariance not in rule.schemes[self.scheme]:
-            exist = "; ".join(
-                f"{scheme!r} with {' or '.join(map(repr, kinds))}"
-                if covariance != "identity"
-                else repr(scheme)
-                for scheme, kinds in rule.schemes.items()
-                if kinds
-            )
-            kept = "" if covariance == "identity" else f" with covariance={covariance!r}"
-            raise InvalidParameter(
-                f"{self._name}: the rule {rule.name} has no scheme={self.scheme!r}{kept}; "
-                f"there is {exist}"
-            )
-        return covariance
+        """The learner for the present parameters, all of which are checked."""
+        return choose_learner(self)
 
     def _begin(self, learner: Learner, features: int, classes: int) -> State:
         """A state that has seen nothing, wide if there are more than two classes."""
@@ -403,7 +324,11 @@ class OnlineClassifier(Predicting):
                 f"{self._name}: class_weight must hold finite weights of at least 0, got {weights}"
             )
         if rule.weight != "cost":
-            weights = weights / max(1.0, weights.max())
+            # All that are given count, also those of classes that have not come yet.
+            given = (
+                self.class_weight.values() if isinstance(self.class_weight, Mapping) else weights
+            )
+            weights = weights / max(1.0, *map(float, given))
         return np.asarray(weights, np.float64)
 
     def _split(

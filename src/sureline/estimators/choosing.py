@@ -1,0 +1,96 @@
+"""From an estimator's parameters to the learner that they describe, or to what is wrong with them."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from sureline.errors import InvalidParameter
+from sureline.estimators.learner import SCHEMES, Learner
+from sureline.rules import Parameter, Rule, rules
+
+FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
+MEMORY = Parameter("memory_limit_gb", 4.0, 0.0, np.inf, "")
+EVERY = 2**31  # competitors="all"
+
+
+def choose_learner(estimator: Any) -> Learner:
+    """The learner for the estimator's parameters, all of which are checked here."""
+    owner, rule = type(estimator).__name__, choose_rule(estimator)
+    for name in ("max_iter", "n_iter_no_change", "competitors"):
+        value = getattr(estimator, name)
+        whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+        if not whole and not (name == "competitors" and value == "all"):
+            all_too = " or 'all'" if name == "competitors" else ""
+            raise InvalidParameter(
+                f"{owner}: {name} must be a whole number of at least 1{all_too}, got {value!r}"
+            )
+    for name in ("shuffle", "fit_intercept", "early_stopping"):
+        value = getattr(estimator, name)
+        if not isinstance(value, (bool, np.bool_)):
+            raise InvalidParameter(f"{owner}: {name} must be True or False, got {value!r}")
+    choices = {"dtype": ("float32", "float64"), "scheme": tuple(SCHEMES), **rule.choices}
+    for name, allowed in choices.items():
+        value = getattr(estimator, name)
+        if value not in allowed:
+            raise InvalidParameter(
+                f"{owner}: {name} must be {' or '.join(map(repr, allowed))}, got {value!r}"
+            )
+    for shared in (FRACTION, MEMORY):
+        shared.check(getattr(estimator, shared.name), owner)
+    values = {p.name: p.check(getattr(estimator, p.name), owner) for p in rule.parameters}
+    for name, allowed in rule.choices.items():
+        values[name] = float(allowed.index(getattr(estimator, name)))
+    return Learner(
+        rule,
+        values,
+        choose_covariance(estimator, rule),
+        estimator.dtype,
+        bool(estimator.fit_intercept),
+        EVERY if estimator.competitors == "all" else int(estimator.competitors),
+        estimator.scheme,
+    )
+
+
+def choose_rule(estimator: Any) -> Rule:
+    """The registered rule that the estimator's class offers under its present parameters."""
+    names = {cls.__name__ for cls in type(estimator).__mro__}
+    offered = [rule for rule in rules().values() if rule.estimator in names]
+    for rule in offered:
+        if all(getattr(estimator, key) == value for key, value in rule.settings.items()):
+            return rule
+    key = next(iter(offered[0].settings))
+    allowed = " or ".join(repr(rule.settings[key]) for rule in offered)
+    raise InvalidParameter(
+        f"{type(estimator).__name__}: {key} must be {allowed}, got {getattr(estimator, key)!r}"
+    )
+
+
+def choose_covariance(estimator: Any, rule: Rule) -> str:
+    """The covariance, if the rule has it with the scheme; or which combinations there are."""
+    owner, scheme = type(estimator).__name__, estimator.scheme
+    covariance: str = getattr(estimator, "covariance", "identity")
+    if covariance not in (rule.covariances or ("identity",)):
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} has no covariance={covariance!r}; "
+            f"choose one of {', '.join(map(repr, rule.covariances))}"
+        )
+    if not rule.several and (estimator.competitors != 1 or scheme != "sequential"):
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} compares an example with its strongest rival "
+            f"only, so that competitors must be 1 and scheme 'sequential', got "
+            f"{estimator.competitors!r} and {scheme!r}"
+        )
+    if covariance not in rule.schemes[scheme]:
+        exist = "; ".join(
+            f"{each!r} with {' or '.join(map(repr, kinds))}"
+            for each, kinds in rule.schemes.items()
+            if kinds
+        )
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} has no scheme={scheme!r} with "
+            f"covariance={covariance!r}; there is {exist}"
+        )
+    return covariance
