@@ -43,7 +43,9 @@ html_show_sphinx = False
 METHODS = (
     "fit",
     "partial_fit",
+    "forget_class",
     "predict",
+    "predict_ranking",
     "predict_proba",
     "decision_function",
     "decision_distribution",

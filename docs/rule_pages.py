@@ -3,6 +3,7 @@
 `conf.py` calls `write_pages` before each build, so that a new rule file has a page at once.
 """
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import sureline
+from sureline.estimators import classifier_for
 from sureline.rules import COVARIANCES, Rule, rules
 
 KINDS = {
@@ -22,6 +24,19 @@ NONE = "None: Σ = I, so that there are no variances and no probabilities."
 OWN = (
     "None: the rule keeps numbers of its own for every feature. They are not variances, so that "
     "there are no probabilities."
+)
+SCHEMES = {
+    "sequential": "One step a rival, each from where the step before it ended.",
+    "parallel": "All steps start from the same model, and their average is taken.",
+    "exact": "One step for all rivals: the optimum under all their constraints at once.",
+}
+STRONGEST = (
+    "The rule compares an example with its strongest rival only, so that `competitors` must be 1 "
+    'and `scheme` must be `"sequential"`.'
+)
+HALF = (
+    "Two classes share one column, and from the third on each has its own. This makes the column "
+    "from which the first two start: it scores half as much, once with either sign."
 )
 WEIGHTS = {
     "cost": "It enters the step as `c`; the differences below say how. 0 leaves the example out.",
@@ -43,15 +58,22 @@ A rule says what to change when an example comes. Each is one file in `src/surel
 page here is written from that file: the problem, the real source of the step, the check that the
 step is optimal, and every difference from the paper.
 
-The table shows which covariances each rule can be combined with. A combination marked – does not
-exist; asking for it is an {{py:class}}`~sureline.InvalidParameter` that names those that do. Rules
-with the mark under *none* keep no variance, so they have no `variance_`, `decision_distribution` or
-`predict_proba`. *Own* means that the rule keeps numbers of its own for every feature, which are not
-variances either.
+## Every combination
+
+The table holds all combinations of a rule, a covariance and a scheme. A cell names the schemes
+that exist: {legend}, each with any number of competitors; or **1**, `sequential` with the
+strongest rival only. What is not in the table does not exist; asking for it is an
+{{py:class}}`~sureline.InvalidParameter` that names what does. The scheme matters only with more
+than two classes.
 
 {table}
 
-What the covariances are is told in [Concepts](../concepts.md#covariances).
+Rules with a mark under *none* keep no variance, so they have no `variance_`,
+`decision_distribution` or `predict_proba`. Some of them keep numbers of their own for every
+feature, which are not variances either: {own}.
+
+What the covariances are is told in [Concepts](../concepts.md#covariances), what the schemes do in
+[Many classes](../many-classes.md#schemes).
 
 ```{{toctree}}
 :hidden:
@@ -79,18 +101,37 @@ def write_pages(folder: Path) -> list[Path]:
 
 
 def index_page(known: dict[str, Rule]) -> str:
-    """Which rules there are, who offers them, and which covariances each has."""
-    columns = [*COVARIANCES, "identity"]
+    """Which rules there are, who offers them, and every combination that exists."""
     rows = []
     for name, rule in known.items():
-        marks = ["✓" if column in rule.covariances else "–" for column in columns]
-        if rule.kernel is not None:
-            marks[-1] = "own"
+        marks = [mark(rule, covariance) for covariance in (*COVARIANCES, "identity")]
         rows.append([f"[`{name}`]({name}.md)", call(rule, linked=True), *marks])
     heads = ["Rule", "Offered by", *(f"`{column}`" for column in COVARIANCES), "none"]
-    pages = "\n".join(f"{name} <{name}>" for name in known)
-    listed = "\n".join(table(heads, rows, centred=len(columns)))
-    return INDEX.format(table=listed, pages=pages)
+    own = [f"[`{name}`]({name}.md)" for name, rule in known.items() if rule.kernel is not None]
+    return INDEX.format(
+        legend=", ".join(f"**{letter(scheme)}** `{scheme}`" for scheme in SCHEMES),
+        table="\n".join(table(heads, rows, centred=len(heads) - 2)),
+        own=", ".join(own),
+        pages="\n".join(f"{name} <{name}>" for name in known),
+    )
+
+
+def letter(scheme: str) -> str:
+    """How the table of combinations writes a scheme."""
+    return scheme[0].upper()
+
+
+def mark(rule: Rule, covariance: str) -> str:
+    """The cell of a rule and a covariance in the table of combinations."""
+    existing = schemes(rule, covariance)
+    if existing and not rule.several:
+        return "1"
+    return "\N{NO-BREAK SPACE}".join(map(letter, existing)) or "–"
+
+
+def schemes(rule: Rule, covariance: str) -> list[str]:
+    """The schemes that `rule` has with `covariance`."""
+    return [scheme for scheme, kept in rule.schemes.items() if covariance in kept]
 
 
 def rule_page(rule: Rule) -> str:
@@ -104,19 +145,29 @@ def rule_page(rule: Rule) -> str:
     for text in rule.paragraphs("Symbols"):
         lines += ["## Symbols", "", *symbols(text), ""]
     lines += ["## How to use it", "", *offered(rule), ""]
-    if rule.parameters:
-        rows = [
-            [f"`{p.name}`", p.interval.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
-            for p in rule.parameters
-        ]
+    rows = [
+        [f"`{p.name}`", p.interval.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
+        for p in rule.parameters
+    ]
+    rows += [choice(rule, name, words) for name, words in rule.choices.items()]
+    if rows:
         lines += [*table(["Parameter", "Range", "Default", "Meaning"], rows), ""]
     if rule.kernel is not None or "identity" in rule.covariances:
         lines += ["**The covariance.** " + (OWN if rule.kernel is not None else NONE), ""]
     else:
-        rows = [[f"`{name}`", escaped(KINDS.get(name, ""))] for name in rule.covariances]
-        lines += [*table(["Covariance", "What is kept"], rows), ""]
+        rows = [
+            [f"`{name}`", escaped(KINDS.get(name, "")), ", ".join(schemes(rule, name))]
+            for name in rule.covariances
+        ]
+        lines += [*table(["Covariance", "What is kept", "With the schemes"], rows), ""]
+    lines += [*many_classes(rule), ""]
     lines += [f"**The weight of an example.** {WEIGHTS.get(rule.weight, WEIGHTS['cost'])}", ""]
     lines += [*sources("The step", rule, step_functions(rule)), ""]
+    if rule.joint:
+        solving = [*rule.inlined, *dict.fromkeys(rule.joint.values())]
+        lines += [*sources("The step against several rivals at once", rule, solving), ""]
+    if rule.kernel is not None:
+        lines += [*sources("When a third class comes", rule, [rule.kernel.half], HALF), ""]
     checks = [function for function in (rule.residual, rule.exact_residual) if function]
     if checks:
         lines += [*sources("The check that it is optimal", rule, checks), ""]
@@ -163,6 +214,23 @@ def offered(rule: Rule) -> list[str]:
     ]
 
 
+def choice(rule: Rule, name: str, words: tuple[str, ...]) -> list[str]:
+    """The row of a parameter that is a word; its sentence stands in the class."""
+    fields: Any = dataclasses.fields(classifier_for(rule.name))  # type: ignore[arg-type]
+    (field,) = [field for field in fields if field.name == name]
+    among = " or ".join(f"`{python(word)}`" for word in words)
+    return [f"`{name}`", among, f"`{python(field.default)}`", escaped(field.metadata["meaning"])]
+
+
+def many_classes(rule: Rule) -> list[str]:
+    """Which schemes the rule has; the table of covariances tells with which of them."""
+    if not rule.several:
+        return [f"**Many classes.** {STRONGEST}"]
+    told = "An example is compared with as many rivals as `competitors` says."
+    rows = [[f"`{name}`", SCHEMES.get(name, "")] for name, kept in rule.schemes.items() if kept]
+    return [f"**Many classes.** {told}", "", *table(["Scheme", "What it does"], rows)]
+
+
 def public(rule: Rule) -> bool:
     """Whether the rule's class has its own page in the API reference."""
     return rule.estimator in sureline.__all__
@@ -190,9 +258,11 @@ def step_functions(rule: Rule) -> list[Callable[..., Any]]:
     return [function for function in (rule.step, rule.exact) if function]
 
 
-def sources(heading: str, rule: Rule, functions: list[Callable[..., Any]]) -> list[str]:
+def sources(
+    heading: str, rule: Rule, functions: list[Callable[..., Any]], words: str = ""
+) -> list[str]:
     """The source of `functions`, and where it is another rule's, its file."""
-    lines = [f"## {heading}"]
+    lines = [f"## {heading}", *(["", words] if words else [])]
     for function in functions:
         if function.__module__ != rule.module:
             lines += ["", f"From {code_path(function.__module__)}:"]

@@ -179,6 +179,23 @@ def test_a_model_too_large_is_refused_with_its_size():
     with pytest.raises(InvalidParameter, match="1,000 features x 60 classes"):
         grown.partial_fit(X, y)
     assert grown.classes_.size == 33
+    assert grown.n_seen_ == 33  # nothing was learned of what was refused
+    with pytest.raises(InvalidParameter, match="1,000 features x 61 classes"):
+        grown.partial_fit(X[:1], y[:1], classes=range(61))
+    assert grown.decision_function(X).shape == (60, 33)
+    two = AROWClassifier(memory_limit_gb=2e-5).partial_fit(X[:2], y[:2])
+    before = two.coef_
+    with pytest.raises(InvalidParameter, match="1,000 features x 3 classes"):
+        two.partial_fit(np.ones((5, 1000)), [0, 1, 0, 1, 2])
+    assert np.array_equal(two.coef_, before)
+
+
+def test_the_first_row_of_a_class_counts_as_a_mistake():
+    X = np.eye(4)
+    model = AROWClassifier(fit_intercept=False)
+    for k in range(4):
+        model.partial_fit(X[k : k + 1], [k])
+    assert model.n_mistakes_ == 4
 
 
 @pytest.mark.parametrize("labels", [["b", "a", "c"], [3, 1, 2], [True, False]])

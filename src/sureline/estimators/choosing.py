@@ -1,4 +1,4 @@
-"""From an estimator's parameters to the learner that they describe, or to what is wrong with them."""
+"""From an estimator's parameters to the learner they describe, or to what is wrong with them."""
 
 from __future__ import annotations
 

@@ -209,6 +209,10 @@ class OnlineClassifier(Predicting):
             for code, row in zip(unseen, first_rows, strict=True)
             if not np.isin(present[code], labels) and not np.isin(present[code], named)
         )
+        # Refused here, before anything is learned.
+        total = labels.size + named.size + len(arrivals)
+        columns = total if total > 2 else 1
+        learner.layout.check(X.shape[1], columns, self.memory_limit_gb, self._name)
         begun = 0
         for row, label in [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]:
             if not state.wide:  # up to the third, each class changes how the model learns

@@ -171,6 +171,7 @@ def learn_full_rivals(
         start, stop = indptr[i], indptr[i + 1]
         row = start, stop, indices, data, constant
         y, c = codes[i], weight[i]
+        new = y >= known
         known = max(known, y + 1)
         if known < 2:
             continue
@@ -178,7 +179,7 @@ def learn_full_rivals(
         score_classes(row, table, scores)
         rivals = rivals_room[: min(competitors, known - 1)]
         rank_rivals(scores, rank, y, rivals)
-        if scores[y] <= scores[rivals[0]]:
+        if new or scores[y] <= scores[rivals[0]]:
             counts[1] += 1
         changed = False
         for q in range(rivals.size):

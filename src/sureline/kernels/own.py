@@ -79,6 +79,7 @@ def learn_own_rivals(
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
         y = codes[i]
+        new = y >= known
         known = max(known, y + 1)
         if known > 1:
             for column in range(known):
@@ -89,7 +90,7 @@ def learn_own_rivals(
             m = scores[y] - scores[rivals[0]]
             if not math.isfinite(m):
                 return int(i)
-            if m <= 0.0:
+            if new or m <= 0.0:
                 counts[1] += 1
             if stop > start or constant > 0.0:
                 changed = False

@@ -16,6 +16,7 @@ from numba.extending import register_jitable
 
 from sureline.kernels.compiling import EXACT, JOINT, STEP, Kernel, array, f8, flag, given, i8, rows
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
+from sureline.kernels.prefetch import prefetch
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
 SEQUENTIAL, PARALLEL, TOGETHER = 0, 1, 2
@@ -103,8 +104,9 @@ def grow(w: Any, v: float, E: float, projection: int, others: Any) -> None:
         for p in range(w.size):
             w[p] = 1.0 / max(dropped(others[p] / v, E), 1.0 / HUGE)
     else:
+        inverse = 1.0 / v
         for p in range(w.size):
-            w[p] = 1.0 + E * (w[p] / v)
+            w[p] = 1.0 + E * (w[p] * inverse)
 
 
 @register_jitable
@@ -169,8 +171,11 @@ def adjust(
                 table[j, 1, column] += clock * change
         else:
             s, g = np.float64(table[j, 1, column]), min(growth[k - row[0] + 1], HUGE)
-            reached = 1.0 + c * (g - 1.0)
-            change = pull * (s * x) * (c * g / reached)
+            reached = g
+            change = pull * (s * x)
+            if c != 1.0:
+                reached = 1.0 + c * (g - 1.0)
+                change *= c * g / reached
             if x != 0.0:
                 table[j, 1, column] = max(s / reached, floor)
         table[j, 0, column] += change
@@ -247,11 +252,16 @@ def learn_rivals(
     v_r, m = np.empty(columns), np.empty(columns)
     pull, gain = np.empty(columns), np.empty(columns)
     spherical = projection == SPHERICAL
-    for i in order:
+    for at in range(order.size):
+        i = order[at]
+        if at + 1 < order.size:
+            for k in range(indptr[order[at + 1]], indptr[order[at + 1] + 1]):
+                prefetch(table, indices[k] + 1)
         row = indptr[i], indptr[i + 1], indices, data, constant
         y, seen, blend = codes[i], weight[i], 1.0
         if share:
             seen, blend = 1.0, weight[i]
+        new = y >= known
         known = max(known, y + 1)
         clock += 1
         if known < 2:
@@ -263,7 +273,7 @@ def learn_rivals(
         k, length = rivals.size, indptr[i + 1] - indptr[i] + 1
         for q in range(k):
             m[q] = scores[y] - scores[rivals[q]]
-        if m[0] <= 0.0:
+        if new or m[0] <= 0.0:
             counts[1] += 1
         changed = False
         checked = m[0]

@@ -36,17 +36,26 @@ class Layout:
             size += columns * rows * rows * item
         return size / 2**30
 
-    def allocate(self, features: int, columns: int, limit_gb: float, owner: str) -> State:
-        """A state that has seen nothing, or an error that tells what it would have taken."""
-        size, full = self.size_gb(features, columns), self.covariance == "full"
+    def check(self, features: int, columns: int, limit_gb: float, owner: str) -> None:
+        """Refuse a state that would be too large, and tell what it would take."""
+        size = self.size_gb(features, columns)
         if size > limit_gb:
             shape = f"{features:,} features" + (f" x {columns:,} classes" if columns > 1 else "")
-            cure = ", or choose a diagonal covariance" if full else ", or use fewer features"
+            cure = (
+                "choose a diagonal covariance"
+                if self.covariance == "full"
+                else "use fewer features"
+            )
             raise InvalidParameter(
                 f"{owner}: {shape} with covariance={self.covariance!r} would take "
                 f"{size:.3g} GB, more than memory_limit_gb={limit_gb:g}; "
-                f"raise memory_limit_gb{cure}"
+                f"raise memory_limit_gb, or {cure}"
             )
+
+    def allocate(self, features: int, columns: int, limit_gb: float, owner: str) -> State:
+        """A state that has seen nothing, or an error that tells what it would have taken."""
+        self.check(features, columns, limit_gb, owner)
+        full = self.covariance == "full"
         rows = features + 1
         initial = np.asarray(self.initial[:1] if full else self.initial, self.dtype)
         table = np.empty((rows, initial.size, columns), self.dtype)

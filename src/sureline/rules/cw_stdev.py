@@ -27,6 +27,9 @@ NIPS 2008.
 
 Cite: Koby Crammer, Mark Dredze and Fernando Pereira. Confidence-weighted linear classification for
 text categorization. JMLR 13, 2012. Equation numbers are this paper's.
+
+Cite: Koby Crammer, Mark Dredze and Alex Kulesza. Multi-class confidence weighted algorithms.
+EMNLP 2009.
 """
 
 import math

@@ -6,6 +6,9 @@ Symbols: m = y wᵢ·x, the signed margin; v = ‖x‖²; t = τv, how far the m
 
 Differs: the weight of an example has no effect, because the constraint is hard.
 
+Differs: with many classes and the scheme "exact", the constraints of all rivals are met at once, by
+sorting margins where others iterate.
+
 Cite: Koby Crammer, Ofer Dekel, Joseph Keshet, Shai Shalev-Shwartz and Yoram Singer. Online
 passive-aggressive algorithms. JMLR 7, 2006.
 """

@@ -41,9 +41,7 @@ def joint(
         if q > S:  # margins ascend, so that constraints join one after the other
             total += q
             S = total / (2.0 + j)
-    if (
-        each > 0.0
-    ):  # one slack a constraint: S = Σ clip(q − S, 0, cap), which falls from left to right
+    if each > 0.0:  # one slack a constraint: S = Σ clip(q − S, 0, cap), found by halving
         low, high = 0.0, S
         for _halving in range(200):
             S = 0.5 * (low + high)

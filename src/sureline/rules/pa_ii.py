@@ -6,6 +6,9 @@ Symbols: m = y wᵢ·x, the signed margin; v = ‖x‖²; t = τv, how far the m
 
 Differs: a weight c multiplies the cost: C·c in place of C.
 
+Differs: with many classes and the scheme "exact", the constraint of each rival has a squared slack
+of its own.
+
 Cite: Koby Crammer, Ofer Dekel, Joseph Keshet, Shai Shalev-Shwartz and Yoram Singer. Online
 passive-aggressive algorithms. JMLR 7, 2006.
 """
