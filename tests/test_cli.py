@@ -21,6 +21,7 @@ from sureline.cli import app, main
 from sureline.cli.demo_facts import Compilations, Facts, find_facts
 from sureline.cli.demo_page import page
 from sureline.data import sms_spam
+from sureline.estimators.choosing import choose_rule
 from sureline.rules import COVARIANCES, Parameter, Rule, rules
 
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "pyarrow"}
@@ -315,7 +316,7 @@ def test_every_registered_rule_is_listed_and_its_call_makes_it():
         assert described["title"] == rule.title
         assert set(described["covariances"]) <= {*COVARIANCES, "identity"}
         made = eval(described["call"], {rule.estimator: getattr(sureline, rule.estimator)})  # noqa: S307
-        assert made._rule() is rule
+        assert choose_rule(made) is rule
         for parameter in described["parameters"]:
             assert getattr(made, parameter["name"]) == parameter["default"]
         for name, words in described["choices"].items():

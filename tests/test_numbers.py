@@ -124,8 +124,10 @@ def test_probability_of_a_certain_score():
 @pytest.mark.parametrize(("rule", "covariance"), CASES)
 def test_overflow_is_told_and_not_learned_silently(rule, covariance):
     X = np.array([[1e200, -1e200], [-1e200, 1e200], [1e200, 1e200]])
-    with pytest.raises(DataError, match=r"learning row \d overflowed float64.*scale the features"):
-        make(rule, covariance, dtype="float64", random_state=0).fit(X, [0, 1, 1])
+    told = r"learning row \d overflowed float64.*scale the features"
+    for labels in ([0, 1, 1], [0, 1, 2]):
+        with pytest.raises(DataError, match=told):
+            make(rule, covariance, dtype="float64", random_state=0).fit(X, labels)
 
 
 def test_values_too_large_for_float32_are_refused_at_the_door():
