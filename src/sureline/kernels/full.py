@@ -166,7 +166,8 @@ def learn_full_rivals(
 ) -> int:
     """As `learn_full` for many classes, each with a covariance of its own; rivals in sequence."""
     size, columns = table.shape[0], table.shape[2]
-    scores_room, rivals_room = np.empty(columns), np.empty(columns, np.int64)
+    scores_room, left = np.empty(columns), np.empty(columns)
+    rivals_room = np.empty(columns, np.int64)
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
         row = start, stop, indices, data, constant
@@ -178,7 +179,7 @@ def learn_full_rivals(
         scores = scores_room[:known]
         score_classes(row, table, scores)
         rivals = rivals_room[: min(competitors, known - 1)]
-        rank_rivals(scores, rank, y, rivals)
+        rank_rivals(scores, rank, y, rivals, left)
         if new or scores[y] <= scores[rivals[0]]:
             counts[1] += 1
         changed = False

@@ -75,7 +75,8 @@ def learn_own_rivals(
     counts: Any,
 ) -> int:
     """As `learn_own` for many classes: the example's class against its strongest rival."""
-    scores, rivals = np.empty(table.shape[2]), np.empty(1, np.int64)
+    scores, left = np.empty(table.shape[2]), np.empty(table.shape[2])
+    rivals = np.empty(1, np.int64)
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
         y = codes[i]
@@ -86,7 +87,7 @@ def learn_own_rivals(
                 scores[column] = score(
                     start, stop, indices, data, table, column, stamps, clock, constant, p
                 )
-            rank_rivals(scores[:known], rank, y, rivals)
+            rank_rivals(scores[:known], rank, y, rivals, left)
             m = scores[y] - scores[rivals[0]]
             if not math.isfinite(m):
                 return int(i)

@@ -44,21 +44,23 @@ def score_classes(row: Any, table: Any, scores: Any) -> None:
 
 
 @register_jitable
-def rank_rivals(scores: Any, rank: Any, y: int, rivals: Any) -> None:
-    """Write the highest-scoring columns other than y, equal ones in the order of `rank`."""
+def rank_rivals(scores: Any, rank: Any, y: int, rivals: Any, left: Any) -> None:
+    """Write the highest-scoring columns other than y, equal ones in the order of `rank`.
+
+    `left` has room for the scores of those not yet taken.
+    """
+    for column in range(scores.size):
+        left[column] = scores[column]
+    left[y] = -np.inf
     for place in range(rivals.size):
-        best = -1
+        best = 1 if y == 0 else 0
         for column in range(scores.size):
-            free = column != y
-            for earlier in range(place):
-                free = free and rivals[earlier] != column
-            if free and (
-                best < 0
-                or scores[column] > scores[best]
-                or (scores[column] == scores[best] and rank[column] < rank[best])
+            if left[column] > left[best] or (
+                left[column] == left[best] and rank[column] < rank[best] and column != y
             ):
                 best = column
         rivals[place] = best
+        left[best] = -np.inf
 
 
 @register_jitable
@@ -249,7 +251,7 @@ def learn_rivals(
     """
     columns = table.shape[2]
     scores_room, rivals_room = np.empty(columns), np.empty(columns, np.int64)
-    v_r, m = np.empty(columns), np.empty(columns)
+    left, v_r, m = np.empty(columns), np.empty(columns), np.empty(columns)
     pull, gain = np.empty(columns), np.empty(columns)
     spherical = projection == SPHERICAL
     for at in range(order.size):
@@ -269,7 +271,7 @@ def learn_rivals(
         scores = scores_room[:known]
         score_classes(row, table, scores)
         rivals = rivals_room[: min(competitors, known - 1)]
-        rank_rivals(scores, rank, y, rivals)
+        rank_rivals(scores, rank, y, rivals, left)
         k, length = rivals.size, indptr[i + 1] - indptr[i] + 1
         for q in range(k):
             m[q] = scores[y] - scores[rivals[q]]
@@ -308,13 +310,13 @@ def learn_rivals(
                         m[q], v, w, step, exact, a, b, seen, 1.0, projection, others
                     )
                     changed = changed or pull[q] != 0.0
-                for p in range(length):
+                for q in range(k):
+                    pull[q] /= k
+                for p in range(length if changed else 0):
                     w_y[p] = 0.0
                     for q in range(k):
                         w_y[p] += w_r[q, p] / k
                         w_r[q, p] = 1.0 + (w_r[q, length + p] - 1.0) / k
-                for q in range(k):
-                    pull[q] /= k
             else:
                 for q in range(k):
                     v_r[q] = variance_of(row, table, rivals[q], spherical, w_r[q])
