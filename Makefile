@@ -21,8 +21,9 @@ check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.bench ## how fast the loops are, beside scikit-learn's
+bench: $(VENV)/.bench ## how fast the loops are, and how they grow, beside scikit-learn's
 	$(BIN)/python benchmarks/speed/run.py
+	$(BIN)/python benchmarks/speed/growth.py
 
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html

@@ -121,7 +121,7 @@ def joint(
             alpha[j] = new
             H += gain[j] / (1.0 + gain[j] * v_r[j])
             S += new
-        if moved <= 1e-15 * S:
+        if moved <= 1e-13 * S:
             break
     return bool(alpha.max() > 0.0)
 
@@ -174,7 +174,7 @@ def joint_exact(
                 gain[j] = psi * new / r
             moved = max(moved, abs(new - alpha[j]))
             alpha[j] = new
-        if moved <= 1e-15 * alpha.sum():
+        if moved <= 1e-13 * alpha.sum():
             break
     return bool(alpha.max() > 0.0)
 

@@ -131,7 +131,7 @@ def joint(
             H += gain[j] / (1.0 + gain[j] * v_r[j])
             S += theta
             moved = max(moved, abs(theta))
-        if moved <= 1e-15 * S:
+        if moved <= 1e-13 * S:
             break
     return True
 
@@ -187,7 +187,7 @@ def joint_exact(
         moved = S - excess / slope
         if not low < moved < high:
             moved = 0.5 * (low + high)
-        done = abs(moved - S) <= 1e-15 * S
+        done = abs(moved - S) <= 1e-14 * S
         S = moved
         if done or excess == 0.0:
             break
