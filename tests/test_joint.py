@@ -121,42 +121,49 @@ def test_repeating_the_two_class_projection_is_not_optimal():
     assert np.mean(excess) > 0.02
 
 
+def arow_cost(m, w_y, w_r, r, moved, pulls, growth_y, growth_r):
+    """AROW's objective where y's mean moves by moved_p/x_p and rival j's by −pulls_j Σx."""
+    v_r = w_r.sum(axis=1)
+    grown = np.concatenate([growth_y, growth_r.ravel()])
+    away = (moved**2 / w_y).sum() + (pulls**2 * v_r).sum()
+    divergence = 0.5 * away + 0.5 * np.sum(1 / grown - 1 + np.log(grown))
+    loss = np.maximum(0, 1 - m - moved.sum() - pulls * v_r) ** 2
+    v = (w_y / growth_y).sum() + (w_r / growth_r).sum(axis=1)
+    return divergence + (loss + v).sum() / (2 * r)
+
+
 @pytest.mark.parametrize("covariance", ["diagonal-kl", "diagonal-exact"])
 def test_arow_together_costs_least(covariance):
     rng, rule, r = np.random.default_rng(2), rules()["arow"], 0.8
+    better = 0
     for _ in range(several(200, 40)):
         m, w_y, w_r = draw(rng)
         found = solve(rule, covariance, m, w_y, w_r, r)
         if found is None:
             assert m[0] >= 1
             continue
-
-        def cost(alpha, growth_y, growth_r, m=m, w_y=w_y, w_r=w_r):
-            K0 = w_y.sum() + np.diag(w_r.sum(axis=1))
-            loss = np.maximum(0, 1 - m - K0 @ alpha) ** 2
-            v = (w_y / growth_y).sum() + (w_r / growth_r).sum(axis=1)
-            return kl(w_y, w_r, alpha, growth_y, growth_r) + (loss + v).sum() / (2 * r)
-
+        given, k, v_r = (m, w_y, w_r, r), m.size, w_r.sum(axis=1)
         alpha, gain = found
-        least = cost(alpha, 1 + gain.sum() * w_y, 1 + gain[:, None] * w_r)
-        k, v_y, v_r = m.size, w_y.sum(), w_r.sum(axis=1)
-        # Averaged steps: each against its rival alone.
-        alone = np.array([rule.step(m[j], v_y + v_r[j], 1.0, r, 0.0) for j in range(k)])
-        pull, eta = alone.T / (v_y + v_r) / k
-        assert least <= cost(pull, 1 + eta.sum() * w_y, 1 + eta[:, None] * w_r) * (1 + 1e-12)
-        # One after the other.
-        pulls, s, now = np.zeros(k), w_y.copy(), m.copy()
-        brought, moved = np.zeros(k), 0.0
+        growth = 1 + gain.sum() * w_y, 1 + gain[:, None] * w_r
+        least = arow_cost(*given, alpha.sum() * w_y, alpha, *growth)
+        # Averaged: each against its rival alone.
+        alone = np.array([rule.step(m[j], w_y.sum() + v_r[j], 1.0, r, 0.0) for j in range(k)])
+        pulls, eta = alone.T / (w_y.sum() + v_r) / k
+        growth = 1 + eta.sum() * w_y, 1 + eta[:, None] * w_r
+        averaged = arow_cost(*given, pulls.sum() * w_y, pulls, *growth)
+        # One after the other: y's variances shrink on the way.
+        w, moved, pulls, eta = w_y.copy(), np.zeros(w_y.size), np.zeros(k), np.zeros(k)
         for j in range(k):
-            margin = now[j] + moved
-            t, E = rule.step(margin, s.sum() + v_r[j], 1.0, r, 0.0)
-            v = s.sum() + v_r[j]
-            pulls[j], brought[j] = t / v, E / v
-            moved += pulls[j] * s.sum()
-            s = s / (1 + brought[j] * s)
-        # (its mean does not lie in the span of the old metric, so that only its cost is compared)
-        total = 1 + brought.sum() * w_y, 1 + brought[:, None] * w_r
-        assert least <= cost(pulls, *total) * (1 + 1e-12)
+            v = w.sum() + v_r[j]
+            t, E = rule.step(m[j] + moved.sum(), v, 1.0, r, 0.0)
+            pulls[j], eta[j] = t / v, E / v
+            moved += pulls[j] * w
+            w = w / (1 + eta[j] * w)
+        in_turn = arow_cost(*given, moved, pulls, w_y / w, 1 + eta[:, None] * w_r)
+        assert least <= averaged * (1 + 1e-12)
+        assert least <= in_turn * (1 + 1e-12)
+        better += least < min(averaged, in_turn) * (1 - 1e-6)
+    assert better > several(50, 10)
 
 
 @pytest.mark.parametrize("name", ["pa", "pa-i", "pa-ii"])
