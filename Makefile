@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test coverage check bench docs clean
+.PHONY: demo test coverage check bench docs uncache clean
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
@@ -44,6 +44,9 @@ $(VENV)/.core: pyproject.toml
 $(VENV)/.%: $(VENV)/.core
 	@$(PIP) install -e ".[$*]"
 	@touch $@
+
+uncache: ## forget compiled code; Numba does not notice changes in functions of other files
+	find src tests -name '*.nb[ic]' -delete
 
 clean: ## forget the environment and everything built
 	rm -rf $(VENV) build dist docs/_build docs/rules .coverage* .mypy_cache .pytest_cache .ruff_cache

@@ -19,7 +19,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 # Where a class's density bends, in deviations from its mean; beyond the ends lies less than 1e-16.
 BENDS = np.array([-8.5, -5.0, -3.0, -1.5, 0.0, 1.5, 3.0, 5.0, 8.5])
 # Two breaks closer than this many deviations of the second are one.
-APART = 0.7
+APART = 2.0
 
 
 def win(mean: Any, deviation: Any, nodes: Any, weights: Any, bends: Any, out: Any) -> None:
