@@ -189,13 +189,12 @@ class OnlineClassifier(Predicting):
                 f"{weight.max():g}; divide the weights by the largest that will come"
             )
         labels = y[:0] if first else self._labels
-        named = np.setdiff1d(y[:0] if classes is None else np.asarray(classes), labels)
+        named = np.setdiff1d(np.asarray(classes), labels) if classes is not None else labels[:0]
         for some in (labels, named):
             self._same_kind(some, y)
-        present, codes = np.unique(y, return_inverse=True)
-        union = np.union1d(np.concatenate([labels, named]), present)
-        factors = self._class_weights(union, y, learner.rule)
-        weight = weight * factors[np.searchsorted(union, present)][codes]
+        if self.class_weight is not None:
+            present, codes = np.unique(y, return_inverse=True)
+            weight = weight * self._class_weights(present, y, learner.rule)[codes]
         kept, rows = np.flatnonzero(weight > 0), as_rows(X)
         state = self._begin(learner, X.shape[1], 1) if first else self._state.writeable()
         if state.layout != learner.layout:
@@ -203,12 +202,7 @@ class OnlineClassifier(Predicting):
                 f"{self._name}: partial_fit goes on with a model of {state.layout}, which "
                 f"set_params has changed to {learner.layout}; fit anew, or change it back"
             )
-        unseen, first_rows = np.unique(codes[kept], return_index=True)
-        arrivals = sorted(
-            (int(row), present[code : code + 1])
-            for code, row in zip(unseen, first_rows, strict=True)
-            if not np.isin(present[code], labels) and not np.isin(present[code], named)
-        )
+        arrivals = self._arrivals(np.concatenate([labels, named]), y[kept])
         # Refused here, before anything is learned.
         total = labels.size + named.size + len(arrivals)
         columns = total if total > 2 else 1
@@ -281,6 +275,13 @@ class OnlineClassifier(Predicting):
         state = learner.layout.allocate(features, columns, self.memory_limit_gb, self._name)
         state.wide, state.classes = classes > 2, columns
         return state
+
+    def _arrivals(self, known: NDArray[Any], y: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
+        """The labels in `y` that are not `known`, in order, each with its first row."""
+        strange = np.flatnonzero(np.isin(y, known, invert=True))
+        new, first_rows = np.unique(y[strange], return_index=True)
+        order = np.argsort(first_rows)
+        return [(int(strange[first_rows[k]]), new[k : k + 1]) for k in order]
 
     def _learn_on(
         self,
