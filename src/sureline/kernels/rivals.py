@@ -278,7 +278,7 @@ def learn_rivals(
         if new or m[0] <= 0.0:
             counts[1] += 1
         changed = False
-        checked = m[0]
+        checked = 0.0
         if scheme == SEQUENTIAL:
             w = w_r[0, : 2 * length]
             for q in range(k):
@@ -287,7 +287,8 @@ def learn_rivals(
                     m[q] = margin_of(row, table, y, r)
                 v = variance_of(row, table, y, spherical, w)
                 v += variance_of(row, table, r, spherical, w[length:])
-                checked += v
+                if not math.isfinite(m[q] + v):
+                    return int(i)
                 pull[q] = solve_pair(m[q], v, w, step, exact, a, b, seen, blend, projection, others)
                 if pull[q] != 0.0:
                     changed = True
@@ -300,11 +301,14 @@ def learn_rivals(
                     )
         else:
             v_y = variance_of(row, table, y, spherical, w_y)
-            checked += v_y
+            for q in range(k):
+                v_r[q] = variance_of(row, table, rivals[q], spherical, w_r[q])
+                if not math.isfinite(m[q] + v_y + v_r[q]):
+                    return int(i)
             if scheme == PARALLEL:
                 for q in range(k):
-                    w = w_r[q, : 2 * length]
-                    v = v_y + variance_of(row, table, rivals[q], spherical, w[length:])
+                    w, v = w_r[q, : 2 * length], v_y + v_r[q]
+                    w[length:] = w[:length]
                     w[:length] = w_y[:length]
                     pull[q] = solve_pair(
                         m[q], v, w, step, exact, a, b, seen, 1.0, projection, others
@@ -318,8 +322,6 @@ def learn_rivals(
                         w_y[p] += w_r[q, p] / k
                         w_r[q, p] = 1.0 + (w_r[q, length + p] - 1.0) / k
             else:
-                for q in range(k):
-                    v_r[q] = variance_of(row, table, rivals[q], spherical, w_r[q])
                 changed = v_y + v_r[0] > TINY and joint(
                     m[:k],
                     v_y,

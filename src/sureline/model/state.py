@@ -58,14 +58,23 @@ class Layout:
         full = self.covariance == "full"
         rows = features + 1
         initial = np.asarray(self.initial[:1] if full else self.initial, self.dtype)
-        table = np.empty((rows, initial.size, columns), self.dtype)
-        table[:] = initial[:, np.newaxis]
+        table = repeated(np.repeat(initial[:, np.newaxis], columns, axis=1), rows)
         matrices = (columns, rows, rows) if full else (0, 0, 0)
         covariance: NDArray[Any] = np.zeros(matrices, self.dtype)
         if full:
             covariance[:, np.arange(rows), np.arange(rows)] = self.initial[1]
         stamps = np.zeros((rows, columns) if self.stamps else (0, columns), np.int64)
         return State(self, table, covariance, stamps)
+
+
+def repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
+    """The same row many times; copying ever longer parts is much faster than broadcasting."""
+    table = np.empty((times, *row.shape), row.dtype)
+    table[:1], done = row, 1
+    while done < times:
+        table[done : 2 * done] = table[: min(done, times - done)]
+        done *= 2
+    return table
 
 
 @dataclass
