@@ -19,14 +19,10 @@ EVERY = 2**31  # competitors="all"
 def choose_learner(estimator: Any) -> Learner:
     """The learner for the estimator's parameters, all of which are checked here."""
     owner, rule = type(estimator).__name__, choose_rule(estimator)
-    for name in ("max_iter", "n_iter_no_change", "competitors"):
-        value = getattr(estimator, name)
-        whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-        if not whole and not (name == "competitors" and value == "all"):
-            all_too = " or 'all'" if name == "competitors" else ""
-            raise InvalidParameter(
-                f"{owner}: {name} must be a whole number of at least 1{all_too}, got {value!r}"
-            )
+    for name in ("max_iter", "n_iter_no_change"):
+        check_whole(getattr(estimator, name), name, owner)
+    if estimator.competitors != "all":
+        check_whole(estimator.competitors, "competitors", owner, " or 'all'")
     for name in ("shuffle", "fit_intercept", "early_stopping"):
         value = getattr(estimator, name)
         if not isinstance(value, (bool, np.bool_)):
@@ -52,6 +48,14 @@ def choose_learner(estimator: Any) -> Learner:
         EVERY if estimator.competitors == "all" else int(estimator.competitors),
         estimator.scheme,
     )
+
+
+def check_whole(value: object, name: str, owner: str, or_else: str = "") -> None:
+    """Refuse what is not a whole number of at least 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+        raise InvalidParameter(
+            f"{owner}: {name} must be a whole number of at least 1{or_else}, got {value!r}"
+        )
 
 
 def choose_rule(estimator: Any) -> Rule:

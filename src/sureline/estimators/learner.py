@@ -116,7 +116,7 @@ class Learner:
         """
         if state.wide:
             failed = self._learn_rivals(state, (*rows, codes, weight, order), rows.longest, rank)
-            state.classes = max(state.classes, int(codes[order].max(initial=-1)) + 1)
+            state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
         else:
             sign = np.where(codes == 1, 1.0, -1.0)
             failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest)
@@ -183,7 +183,7 @@ class Learner:
         competitors = min(self.competitors, columns)
         failed: int
         if self.rule.kernel is not None:
-            arrays = (state.table, state.stamps, rank, state.classes, state.clock)
+            arrays = (state.table, state.stamps, rank, state.used, state.clock)
             own = (self.constant, self.p, *self._own(self.rule.kernel))
             failed = LEARN_OWN_RIVALS.compiled(self.dtype)(*examples, *arrays, *own, state.counts)
         elif state.layout.covariance == "full":
@@ -192,7 +192,7 @@ class Learner:
                 state.table,
                 state.covariance,
                 rank,
-                state.classes,
+                state.used,
                 competitors,
                 self.constant,
                 self._step,
@@ -210,7 +210,7 @@ class Learner:
                 *examples,
                 state.table,
                 rank,
-                state.classes,
+                state.used,
                 competitors,
                 self.constant,
                 self._step,
@@ -241,7 +241,7 @@ class Learner:
         """
         roomy = self.layout.size_gb(state.features, 4) <= limit_gb
         wide = self.layout.allocate(state.features, 4 if roomy else 3, limit_gb, owner)
-        wide.wide, wide.classes = True, 2
+        wide.wide, wide.used = True, 2
         wide.clock, wide.counts = state.clock, state.counts
         if not state.counts[0]:  # nothing to carry over
             return wide
@@ -264,7 +264,7 @@ class Learner:
 
     def scores(self, state: State, rows: Rows) -> Floats:
         """The mean scores of every row, by column; where two classes share one, for the second."""
-        out = np.empty((len(rows), state.classes if state.wide else 1))
+        out = np.empty((len(rows), state.used))
         if self.rule.kernel is not None:
             score, _ = self._own(self.rule.kernel)
             arrays = (state.table, state.stamps, state.clock, self.constant, self.p)
@@ -277,7 +277,7 @@ class Learner:
 
     def deviations(self, state: State, rows: Rows) -> Floats:
         """The standard deviations of every row's scores, by column."""
-        out = np.empty((len(rows), state.classes if state.wide else 1))
+        out = np.empty((len(rows), state.used))
         if state.layout.covariance == "full":
             room = np.empty(state.table.shape[0])
             SPREAD_FULL.compiled(self.dtype)(*rows, state.covariance, self.constant, room, out)
@@ -287,7 +287,7 @@ class Learner:
 
     def weights(self, state: State) -> NDArray[Any]:
         """The linear weights, row 0 the intercept's, by column."""
-        columns = state.classes if state.wide else 1
+        columns = state.used
         if self.rule.kernel is not None:
             stamps = state.stamps if self.rule.kernel.stamps else np.zeros((1, columns))
             weights = np.stack(

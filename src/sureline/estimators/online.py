@@ -219,7 +219,7 @@ class OnlineClassifier(Predicting):
                 labels = np.sort(labels)
                 state.counts[1] += labels.size == 1 and named.size == 0  # nobody could know it
             elif label in named:
-                state.classes = labels.size  # others are let in by the row that shows them
+                state.used = labels.size  # others are let in by the row that shows them
         if state.wide:
             state = state.with_room(labels.size, self.memory_limit_gb, self._name)
         self._learn_on(learner, state, labels, rows, y, weight, kept[begun:])
@@ -273,7 +273,7 @@ class OnlineClassifier(Predicting):
         """A state that has seen nothing, wide if there are more than two classes."""
         columns = classes if classes > 2 else 1
         state = learner.layout.allocate(features, columns, self.memory_limit_gb, self._name)
-        state.wide, state.classes = classes > 2, columns
+        state.wide, state.used = classes > 2, columns
         return state
 
     def _arrivals(self, known: NDArray[Any], y: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:

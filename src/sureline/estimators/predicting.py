@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sureline.errors import InvalidParameter
+from sureline.estimators.choosing import check_whole
 from sureline.estimators.learner import Floats, Learner, chances
 from sureline.estimators.rows import Rows, as_rows
 from sureline.model import State
@@ -101,10 +102,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         labels, scores : arrays of shape (n_samples, k)
             The classes and their scores. Of two classes, each has half the margin, with its sign.
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise InvalidParameter(
-                f"{type(self).__name__}: k must be a whole number of at least 1, got {k!r}"
-            )
+        check_whole(k, "k", type(self).__name__)
         scores = self._told(self._scores(self._rows(X)))
         if self.classes_.size <= 2:
             scores = np.column_stack([-scores / 2.0, scores / 2.0][-self.classes_.size :])
@@ -176,17 +174,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
         self, mean: Floats, deviation: Floats, n_samples: int, random_state: Any
     ) -> Floats:
         """The share of draws in which each class has the highest score."""
-        if isinstance(n_samples, bool) or not isinstance(n_samples, int) or n_samples < 1:
-            raise InvalidParameter(
-                f"{type(self).__name__}: n_samples must be a whole number of at least 1, "
-                f"got {n_samples!r}"
-            )
+        check_whole(n_samples, "n_samples", type(self).__name__)
         rng, count = check_random_state(random_state), self.classes_.size
         votes = np.zeros((len(mean), count))
         every = np.arange(len(mean))
         for _ in range(n_samples):
             draw = mean + deviation * rng.standard_normal(mean.shape)
-            votes[every, (draw > 0).astype(int) if count == 2 else self._first_best(draw)] += 1.0
+            won = self._winners(draw.reshape(len(mean), -1)) if count > 1 else 0
+            votes[every, won] += 1.0
         return votes / n_samples
 
     # -- what was learned ----------------------------------------------------------------------
@@ -221,7 +216,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise AttributeError(
                 f"{type(self).__name__} has covariance_ only with covariance='full'; see variance_"
             )
-        matrices = np.moveaxis(state.covariance[: max(state.classes, 1), 1:, 1:], 0, 2)
+        matrices = np.moveaxis(state.covariance[: state.used, 1:, 1:], 0, 2)
         return np.moveaxis(self._combined(matrices, 1.0), 2, 0).copy()
 
     @property
@@ -260,7 +255,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def _variances(self, attribute: str) -> NDArray[Any]:
         """The variances of all weights, row 0 the intercept's, by column."""
         state = self._fitted(attribute)
-        columns = state.classes if state.wide else 1
+        columns = state.used
         if state.covariance.size:
             return np.diagonal(state.covariance[:columns], axis1=1, axis2=2).T
         if not _keeps_variance(self):
@@ -269,10 +264,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def _combined(self, columns: NDArray[Any], sign: float) -> NDArray[Any]:
         """Columns in the order of ``classes_``; of two, the second with `sign` times the first."""
-        if not self._state.wide:
-            return columns
-        columns = columns[..., np.argsort(self._labels)]
-        if self.classes_.size != 2:
+        columns = self._by_class(columns)
+        if columns.shape[-1] != 2:
             return columns
         return np.asarray(columns[..., 1:] + np.asarray(sign, columns.dtype) * columns[..., :1])
 
@@ -289,8 +282,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """The scores of rows by class, or, where two classes share a column, for the second."""
         return self._by_class(self._learner().scores(self._state, rows))
 
-    def _by_class(self, columns: Floats) -> Floats:
-        return columns[:, np.argsort(self._labels)] if self._state.wide else columns
+    def _by_class(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Columns, which come last, in the order of ``classes_``."""
+        return columns[..., np.argsort(self._labels)] if self._state.wide else columns
 
     def _told(self, scores: Floats) -> Floats:
         """Scores as they are told: one a row for two classes, or for one."""
@@ -303,9 +297,6 @@ class Predicting(ClassifierMixin, BaseEstimator):
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0).astype(np.intp)
         return np.asarray(np.argmax(scores, axis=1))
-
-    def _first_best(self, draw: Floats) -> NDArray[np.intp]:
-        return np.zeros(len(draw), np.intp) if draw.ndim == 1 else np.argmax(draw, axis=1)
 
     def _moments(self, X: Any) -> tuple[Floats, Floats]:
         """The means and the standard deviations of scores, as they are told."""

@@ -47,6 +47,11 @@ def examples(real: Any) -> tuple[Any, ...]:
     return (*rows(real), given(f8), given(f8), given(i8))
 
 
+def labelled(real: Any) -> tuple[Any, ...]:
+    """As `examples` for many classes, with columns in place of signs."""
+    return (*rows(real), given(i8), given(f8), given(i8))
+
+
 def own_row(real: Any, kind: Any) -> tuple[Any, ...]:
     """What a rule's own row functions are given; `kind` of array holds what is learned."""
     _, indices, data = rows(real)

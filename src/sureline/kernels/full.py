@@ -9,9 +9,20 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, given, i8, rows
+from sureline.kernels.columns import margin_of, rank_rivals, score_classes
+from sureline.kernels.compiling import (
+    STEP,
+    Kernel,
+    array,
+    examples,
+    f8,
+    flag,
+    given,
+    i8,
+    labelled,
+    rows,
+)
 from sureline.kernels.diagonal import HUGE, TINY, shared
-from sureline.kernels.rivals import margin_of, rank_rivals, score_classes
 from sureline.kernels.scoring import LARGE, SMALL, largest
 
 
@@ -267,10 +278,7 @@ LEARN_FULL = Kernel(
 LEARN_FULL_RIVALS = Kernel(
     learn_full_rivals,
     lambda real: i8(
-        *rows(real),
-        given(i8),
-        given(f8),
-        given(i8),
+        *labelled(real),
         array(real, 3),
         array(real, 3),
         given(i8),

@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
+from sureline.kernels.columns import rank_rivals
 from sureline.kernels.compiling import (
     Kernel,
     array,
@@ -16,11 +17,11 @@ from sureline.kernels.compiling import (
     f8,
     given,
     i8,
+    labelled,
     own_score,
     own_update,
     rows,
 )
-from sureline.kernels.rivals import rank_rivals
 
 
 def learn_own(
@@ -172,10 +173,7 @@ SCORE_OWN = Kernel(
 LEARN_OWN_RIVALS = Kernel(
     learn_own_rivals,
     lambda real: i8(
-        *rows(real),
-        given(i8),
-        given(f8),
-        given(i8),
+        *labelled(real),
         array(real, 3),
         array(i8, 2),
         given(i8),

@@ -81,8 +81,8 @@ def repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
 class State:
     """The arrays of one model; `clock` counts the examples that formed them.
 
-    `wide` says whether every class has a column of its own; the first `classes` of them are in
-    use. `counts` holds the updates, the mistakes and the examples since learning began, also those
+    The first `used` columns hold something; `wide` says whether every class has one of its own.
+    `counts` holds the updates, the mistakes and the examples since learning began, also those
     of passes that were undone.
     """
 
@@ -91,7 +91,7 @@ class State:
     covariance: NDArray[Any]
     stamps: NDArray[np.int64]
     wide: bool = False
-    classes: int = 0
+    used: int = 1
     clock: int = 0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
 
@@ -141,5 +141,5 @@ class State:
                 self.covariance[kept],
                 fresh.covariance,
             )
-        state.classes -= 1
+        state.used -= 1
         return state
