@@ -15,6 +15,8 @@ from typing import (
     get_type_hints,
 )
 
+from sklearn.base import ClassifierMixin
+
 from sureline.rules import Parameter, rules
 
 T = TypeVar("T")
@@ -49,14 +51,16 @@ covariance_ : array of shape (1, n_features, n_features) or (n_classes, n_featur
 """
 
 
-def described(default: T, meaning: str) -> T:
+def described(default: T, meaning: str, *, positional: bool = False) -> T:
     """A parameter with its default and a sentence on what it means."""
-    field: T = dataclasses.field(default=default, metadata={"meaning": meaning})
+    field: T = dataclasses.field(
+        default=default, metadata={"meaning": meaning}, kw_only=not positional
+    )
     return field
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
-def classifier(cls: C) -> C:
+def documented(cls: C) -> C:
     """Make `cls` a keyword-only dataclass whose documentation lists its parameters.
 
     Numbers that a rule declares take their range and their sentence from the registry.
@@ -76,8 +80,11 @@ def classifier(cls: C) -> C:
         kind = _kind(parameter, hint)
         meaning = parameter.meaning if parameter else field.metadata["meaning"]
         lines += [f"{field.name} : {kind}, default={field.default!r}", f"    {meaning}"]
-    variances = VARIANCES if "covariance" in hints else ""
-    sections = "\n".join(lines) + "\n" + ATTRIBUTES.format(variances=variances)
+    attributes = ""
+    if issubclass(cls, ClassifierMixin):
+        unsure = "covariance" in hints or "estimator" in hints
+        attributes = ATTRIBUTES.format(variances=VARIANCES if unsure else "")
+    sections = "\n".join(lines) + "\n" + attributes
     head, examples, tail = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n")
     made.__doc__ = f"{head.rstrip()}\n\n{sections}\n{examples}{tail}"
     return cast(C, made)
