@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sureline.data.badrows import BadRows
 from sureline.data.columns import Columns, choose_columns
-from sureline.data.labels import is_stringlike, plain_label
+from sureline.data.labels import is_stringlike, plain, plain_label
 from sureline.data.parts import Ask, Faults, Part
 from sureline.data.streams import Stream
 from sureline.errors import DataError
@@ -60,12 +60,13 @@ def _read_parquet(stream: Stream, ask: Ask, progress: Progress) -> Iterator[Foun
         names = file.schema_arrow.names
         columns = choose_columns(stream.name, names, ask)
         wanted = _wanted(columns, ask)
+        asked: list[str] | None = [names[column] for column in wanted]
         if len(set(names)) < len(names):  # names do not tell columns apart
-            wanted = list(range(len(names)))
+            wanted, asked = list(range(len(names))), None
         total, done = max(file.metadata.num_rows, 1), 0
         for batch in file.iter_batches(
             batch_size=_rows_a_batch(file.metadata, ask),
-            columns=[names[column] for column in wanted],
+            columns=asked,
             use_threads=False,
         ):
             done += batch.num_rows
@@ -111,12 +112,22 @@ def _pieces(
     columns: Columns, wanted: list[int], batch: pa.RecordBatch, ask: Ask
 ) -> Iterator[Found]:
     """A record batch in pieces of about `ask.batch_bytes`."""
-    batch.validate(full=True)  # a damaged file may point anywhere
+    for column in batch.columns:
+        _check(column)
     rows = ask.batch_bytes * batch.num_rows // max(batch.nbytes, 1)
     rows = min(max(rows, _ROWS[0]), _ROWS[1])
     for start in range(0, batch.num_rows, rows):
         piece = batch.slice(start, rows)
         yield columns, dict(zip(wanted, piece.columns, strict=True)), piece.num_rows
+
+
+def _check(column: pa.Array) -> None:
+    """Raise what Arrow raises where a damaged file points anywhere; bad UTF-8 is seen to later."""
+    if pa.types.is_string(column.type):
+        column = column.view(pa.binary())
+    elif pa.types.is_large_string(column.type):
+        column = column.view(pa.large_binary())
+    column.validate(full=True)
 
 
 def _wanted(columns: Columns, ask: Ask) -> list[int]:
@@ -139,11 +150,13 @@ def _part(found: Found, done: int, ask: Ask, bad: BadRows, file: str) -> Part:
         faults.check_label(label)
     weight = None
     if columns.weight is not None:
-        weight = arrays[columns.weight]
-        if pa.types.is_dictionary(weight.type):
-            weight = weight.dictionary_decode()
+        weight = plain(arrays[columns.weight])
     table = None
     if ask.keep and columns.others:
+        for column in columns.others:
+            if is_stringlike(arrays[column].type):
+                strings = arrays[column].fill_null("")
+                faults.check_text(strings, f"column {columns.names[column]!r}", "utf-8")
         table = pa.RecordBatch.from_arrays(
             [arrays[column] for column in columns.others],
             names=[columns.names[column] for column in columns.others],
@@ -164,10 +177,7 @@ def _part(found: Found, done: int, ask: Ask, bad: BadRows, file: str) -> Part:
 
 def _text(array: pa.Array, name: str, file: str) -> pa.LargeStringArray:
     """A column as texts, whichever of Arrow's forms of strings it has."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = plain(array)
     kind = array.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
         # Some writers leave out that their bytes are UTF-8; whether they are is checked later.

@@ -29,7 +29,7 @@ def find_files(inputs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
         The names of files to read.
     """
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    names = [os.fspath(each) for each in given]
+    names = [os.fsdecode(each) for each in given]
     if not names:
         raise InvalidParameter('no input was given; name a file, a folder or "-" for stdin')
     if names.count(STDIN) > 1:

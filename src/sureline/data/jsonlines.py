@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from sureline.data.streams import Utf8
 from sureline.data.surrogates import mend_surrogates
 from sureline.errors import DataError
 
-# So many lines are looked at for the names of columns.
-_LOOK = 100
+# So many lines, if they begin in so many bytes, are looked at for the names of columns.
+_LOOK, _LOOK_BYTES = 100, 2**20
 _ARROW = {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _MISSING = object()
 _NOT_UTF8 = "not valid UTF-8"
@@ -31,14 +32,15 @@ _NOT_UTF8 = "not valid UTF-8"
 
 def read_jsonlines(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:
     """Read JSON lines as parts of about `ask.batch_bytes`."""
-    columns: Columns | None = None
-    kind = pa.large_string()
-    for lines in line_blocks(source, ask.batch_bytes):
+    blocks = line_blocks(source, ask.batch_bytes)
+    head, first = _first_lines(blocks)
+    if not first:
+        return
+    columns, kind = _choose(first, ask, source.name)
+    for lines in chain(head, blocks):
         starts, ends, numbers = _filled_lines(lines)
         if not len(starts):
             continue
-        if columns is None:
-            columns, kind = _choose(lines, starts, ends, ask, source.name)
         faults = Faults()
         rows = None if ask.keep else _read_block(lines.data, len(starts), columns, kind)
         if rows is None:
@@ -81,19 +83,33 @@ def _filled_lines(
     return starts, ends, numbers
 
 
-def _choose(
-    lines: LineBlock, starts: NDArray[np.int64], ends: NDArray[np.int64], ask: Ask, file: str
-) -> tuple[Columns, pa.DataType]:
+def _first_lines(blocks: Iterator[LineBlock]) -> tuple[list[LineBlock], list[tuple[int, bytes]]]:
+    """The first blocks, and the first lines of them with their numbers.
+
+    Which lines these are does not depend on where blocks end.
+    """
+    head: list[LineBlock] = []
+    first: list[tuple[int, bytes]] = []
+    size = 0
+    for lines in blocks:
+        head.append(lines)
+        for start, end, number in zip(*_filled_lines(lines), strict=True):
+            if len(first) < _LOOK and size + start < _LOOK_BYTES:
+                first.append((int(number), lines.data[start:end]))
+        size += len(lines.data)
+        if len(first) >= _LOOK or size >= _LOOK_BYTES:
+            break
+    return head, first
+
+
+def _choose(first: list[tuple[int, bytes]], ask: Ask, file: str) -> tuple[Columns, pa.DataType]:
     """The columns to use, and the type of the first label."""
-    data = lines.data
-    if data[starts[0] : ends[0]].lstrip().startswith(b"["):
+    number, line = first[0]
+    if line.lstrip().startswith(b"["):
         raise DataError(f"{file} holds a JSON array; write one object a line, without brackets")
-    rows = [
-        _parse(data[start:end]) for start, end in zip(starts[:_LOOK], ends[:_LOOK], strict=True)
-    ]
+    rows = [_parse(line) for _, line in first]
     objects = [row for row in rows if isinstance(row, dict)]
     if not objects:
-        number = lines.first_line + data[: starts[0]].count(b"\n")
         raise DataError(
             f"{file}, line {number}: not a JSON object ({rows[0]}); name the format if it is "
             "another (format=, --format)"

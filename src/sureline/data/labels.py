@@ -33,10 +33,7 @@ def check_label_type(label_type: str) -> None:
 
 def plain_label(array: pa.Array) -> pa.Array | None:
     """A column of a typed file as large_string, int64, double or bool; None for other types."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = plain(array)
     kind = array.type
     if is_stringlike(kind):
         return array.cast(pa.large_string())
@@ -47,6 +44,19 @@ def plain_label(array: pa.Array) -> pa.Array | None:
     if pa.types.is_boolean(kind):
         return array
     return pa.nulls(len(array), pa.large_string()) if pa.types.is_null(kind) else None
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """A column without extension types and dictionaries."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if not pa.types.is_dictionary(array.type):
+        return array
+    values = array.dictionary
+    # Arrow cannot take from views, and what is taken may be more than 2 GB.
+    if is_stringlike(values.type):
+        values = values.cast(pa.large_string())
+    return values.take(array.indices)
 
 
 def is_stringlike(kind: pa.DataType) -> bool:
@@ -93,9 +103,9 @@ class Labels:
         if have == "text" and (self.forced or part.labels != "typed"):
             typed, fits = _from_text(label, self.kind, part.labels == "numbers")
         elif self.kind == "text" and (self.forced or part.labels != "typed"):
-            return _as_written(label)
+            return _as_written(label, part.labels == "numbers")
         elif {have, self.kind} == {"int", "float"}:
-            typed, fits = _between_numbers(label, self.kind, self.forced or part.labels != "typed")
+            typed, fits = _between_numbers(label, self.kind)
         else:
             typed, fits = label, np.zeros(len(label), np.bool_)
         if not fits.all():
@@ -136,14 +146,14 @@ def _kind_of(part: Part) -> str:
         if not fits.all():
             return "text"
         label = values
-    return "int" if _between_numbers(label, "int", convert=True)[1].all() else "float"
+    return "int" if _between_numbers(label, "int")[1].all() else "float"
 
 
 def _from_text(label: pa.Array, kind: str, loosely: bool) -> tuple[pa.Array, NDArray[np.bool_]]:
     """Labels read from strings, and which of them can be; `loosely`, +1 and 1.0 are whole too."""
     if kind == "int" and loosely:
         values, fits = _from_text(label, "float", loosely)
-        whole, fit = _between_numbers(values, "int", convert=True)
+        whole, fit = _between_numbers(values, "int")
         return whole, fits & fit
     if kind == "bool":
         lower = pc.utf8_lower(label)
@@ -174,22 +184,23 @@ def _read(value: str, read: Any) -> Any:
     return number if isinstance(number, float) or -(2**63) <= number < 2**63 else None
 
 
-def _between_numbers(
-    label: pa.Array, kind: str, convert: bool
-) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Whole numbers as floats, or floats as whole numbers if `convert`; and which can be."""
+def _between_numbers(label: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Whole numbers as floats, or floats as whole numbers; and which can be."""
     if kind == "float":
         exact = np.abs(np.asarray(label.to_numpy(zero_copy_only=False), np.float64)) <= _EXACT
         return pc.cast(label, pa.float64(), safe=False), exact
     values = np.asarray(label.to_numpy(zero_copy_only=False), np.float64)
-    fits = (values == np.trunc(values)) & (np.abs(values) <= _EXACT) & convert
+    fits = (values == np.trunc(values)) & (np.abs(values) <= _EXACT)
     return pa.array(np.where(fits, values, 0.0).astype(np.int64)), fits
 
 
-def _as_written(label: pa.Array) -> pa.Array:
-    """Labels of another type as text: true, 3, 2.5; whole floats of typed files stay 1.0."""
+def _as_written(label: pa.Array, whole: bool) -> pa.Array:
+    """Labels of another type as text: true, 3, 2.5, 1.0; or 1 for 1.0 if `whole`."""
     if pa.types.is_floating(label.type):
-        return pa.array([repr(each) for each in label.to_pylist()], pa.large_string())
+        shown = [repr(each) for each in label.to_pylist()]
+        if whole:
+            shown = [each.removesuffix(".0") for each in shown]
+        return pa.array(shown, pa.large_string())
     return pc.cast(label, pa.large_string())
 
 

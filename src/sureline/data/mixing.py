@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sureline.data.batch import Batch, Given
 
 BATCH_BYTES = 2**20
+CHUNK_BYTES = 2**24
 # What a row takes besides its text: offsets, label, weight, its place in the order.
 ROW_BYTES = 32
 
@@ -52,7 +53,7 @@ def mix(
     >>> mixed.text.to_pylist()
     ['c', 'b', 'a']
     """
-    held = _Held()
+    held = _Held(max(BATCH_BYTES, min(limit_bytes // 16, CHUNK_BYTES)))
     given = 0
     for batch in batches:
         rest = batch
@@ -77,8 +78,9 @@ def mix(
 class _Held:
     """Rows held in memory, as chunks, so that neither giving nor keeping some copies them all."""
 
-    def __init__(self) -> None:
+    def __init__(self, chunk_bytes: int) -> None:
         self.size = 0
+        self._chunk_bytes = chunk_bytes
         self._chunks: list[Batch] = []
         self._small: list[Batch] = []
         self._small_size = 0
@@ -91,7 +93,7 @@ class _Held:
         self.size += size
         self._small.append(rows)
         self._small_size += size
-        if self._small_size >= BATCH_BYTES:
+        if self._small_size >= self._chunk_bytes:
             self._close()
 
     def _close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
@@ -10,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sureline.data.labels import is_stringlike
+from sureline.data.labels import is_stringlike, plain
 from sureline.data.slices import rows_not_utf8
 from sureline.data.surrogates import mend_surrogates
 from sureline.errors import DataError, InvalidParameter
 
 _STR = {str}
 _LARGE = pa.large_string()
+_TWO = struct.Struct("=2q")
 
 
 def as_text(X: Any) -> pa.LargeStringArray:
@@ -94,7 +96,7 @@ def as_labels(y: Any) -> NDArray[Any]:
         raise DataError(f"row {row}: the label is missing (NaN); leave such rows out")
     if array.dtype.kind == "O":
         for row, label in enumerate(array):
-            if label is None or (isinstance(label, float) and label != label):
+            if _is_missing(label):
                 raise DataError(f"row {row}: the label is missing ({label}); leave such rows out")
     return array
 
@@ -128,23 +130,17 @@ def _one(chunked: pa.ChunkedArray) -> pa.Array:
     """All chunks as one array; without a copy if there is one chunk."""
     if chunked.num_chunks == 1:
         return chunked.chunk(0)
-    if is_stringlike(chunked.type):
-        chunked = chunked.cast(pa.large_string())  # chunks of strings may be 2 GB together
-    elif pa.types.is_dictionary(chunked.type):
-        chunked = chunked.cast(chunked.type.value_type)
-    return pa.concat_arrays(chunked.chunks) if chunked.num_chunks else pa.array([], chunked.type)
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    """An array without extension types and dictionaries."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if not chunked.num_chunks:
+        return pa.array([], chunked.type)
+    chunks = [plain(chunk) for chunk in chunked.chunks]
+    if is_stringlike(chunks[0].type):  # together they may be more than 2 GB
+        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
+    return pa.concat_arrays(chunks)
 
 
 def _from_arrow(array: pa.Array) -> pa.LargeStringArray:
     """Texts from an Arrow array."""
-    array = _plain(array)
+    array = plain(array)
     kind = array.type
     if array.null_count:
         row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
@@ -185,10 +181,19 @@ def _from_list(texts: list[Any]) -> pa.LargeStringArray:
     kinds = set(map(type, texts))
     if kinds != _STR:
         _check_strings(texts, kinds)
+    if len(texts) == 1:
+        return _single(texts[0])
     try:
         return _whole(pa.array(texts, _LARGE))
     except UnicodeEncodeError:
         return _whole(pa.array([mend_surrogates(text) for text in texts], _LARGE))
+
+
+def _single(text: str) -> pa.LargeStringArray:
+    """One text: programs ask for predictions of one text very often."""
+    data = mend_surrogates(text).encode("utf-8")
+    buffers = [None, pa.py_buffer(_TWO.pack(0, len(data))), pa.py_buffer(data)]
+    return pa.Array.from_buffers(_LARGE, 1, buffers, 0)
 
 
 def _whole(made: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
@@ -208,16 +213,23 @@ def _check_strings(texts: list[Any], kinds: set[type]) -> None:
                 f"row {row}: the text is bytes, not a string; decode it first "
                 "(text.decode('utf-8'))"
             )
-        if text is None or text != text or type(text).__name__ in ("NAType", "NaTType"):
+        if _is_missing(text):
             raise DataError(f"row {row}: the text is missing ({text}); leave it out or give ''")
         raise DataError(f"row {row}: the text is a {type(text).__name__}, not a string")
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether this stands for a value that is not there: None, NaN, or pandas' NA and NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
 
 
 def _labels_from_list(labels: list[Any]) -> NDArray[Any]:
     """Labels from a list."""
     kinds = set(map(type, labels))
     for row, label in enumerate(labels if not kinds <= {str, int, bool, float} else ()):
-        if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        if _is_missing(label):
             raise DataError(f"row {row}: the label is missing ({label}); leave such rows out")
     if str in kinds and not all(issubclass(kind, str) for kind in kinds):
         row = next(row for row, label in enumerate(labels) if type(label) is not type(labels[0]))
@@ -239,7 +251,7 @@ def _strings(labels: list[str]) -> NDArray[Any]:
 
 def _labels_from_arrow(array: pa.Array) -> NDArray[Any]:
     """Labels from an Arrow array."""
-    array = _plain(array)
+    array = plain(array)
     if array.null_count:
         row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
         raise DataError(f"row {row}: the label is missing (null); leave such rows out")

@@ -15,7 +15,7 @@ from sureline.data.columnar import read_columnar
 from sureline.data.columns import LABEL, TEXT, check_column
 from sureline.data.delimited import read_delimited
 from sureline.data.fasttext import read_fasttext
-from sureline.data.formats import COLUMNAR, check_format, guess_format
+from sureline.data.formats import COLUMNAR, WITH_COLUMNS, check_format, guess_format
 from sureline.data.inputs import STDIN, find_files
 from sureline.data.jsonlines import read_jsonlines
 from sureline.data.labels import Labels, check_label_type
@@ -252,7 +252,7 @@ class Reader:
             return iter(())
         ask = self._ask
         if self.format is None:
-            if ask.encoding != "utf-8":
+            if ask.encoding not in ("utf-8", "utf-8-sig"):
                 head = head.decode(ask.encoding, "replace").encode("utf-8", "replace")
             wanted = [TEXT if ask.text is None else ask.text]
             wanted += [LABEL if ask.label is None else ask.label] if ask.labelled else []
@@ -262,6 +262,11 @@ class Reader:
             kind = self.format
         if kind in COLUMNAR:
             return read_columnar(stream, kind, ask, self.bad, self._note_share)
+        if ask.weight is not None and kind not in WITH_COLUMNS:
+            raise DataError(
+                f"{stream.name} is in the format {kind}, which has no columns: weights cannot be "
+                f"read from column {ask.weight!r}; leave it out (weight=, --weight)"
+            )
         source = Utf8(stream, ask.encoding)
         if kind in ("csv", "tsv"):
             return read_delimited(source, kind, ask, self.bad)

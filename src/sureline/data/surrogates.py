@@ -17,6 +17,8 @@ def mend_surrogates(text: str) -> str:
     >>> mend_surrogates("cut \ud83d off")
     'cut � off'
     """
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels import rivals
-from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, compiled, own_score, own_update
+from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
 from sureline.kernels.own import LEARN_OWN, LEARN_OWN_RIVALS, SCORE_OWN
@@ -77,25 +77,25 @@ class Learner:
 
     @cached_property
     def _step(self) -> Any:
-        return compiled(self.rule.step, STEP)
+        return pointer(self.rule.step, STEP)
 
     @property
     def _exact(self) -> Any:
-        return compiled(self.rule.exact or rivals.no_exact, EXACT)
+        return pointer(self.rule.exact or rivals.no_exact, EXACT)
 
     @property
     def _joint(self) -> Any:
         joint = None
         if self.scheme == "exact":
             joint = self.rule.joint[self.layout.covariance]
-        return compiled(joint or rivals.no_joint, JOINT, self.rule.inlined if joint else ())
+        return pointer(joint or rivals.no_joint, JOINT, self.rule.inlined if joint else ())
 
     def _own(self, kernel: OwnKernel) -> tuple[Any, Any]:
         """The rule's own score and update, compiled."""
         real = REAL[self.dtype]
         return (
-            compiled(kernel.score, own_score(real), kernel.inlined),
-            compiled(kernel.update, own_update(real), kernel.inlined),
+            pointer(kernel.score, own_score(real), kernel.inlined),
+            pointer(kernel.update, own_update(real), kernel.inlined),
         )
 
     # -- learning ------------------------------------------------------------------------------

@@ -18,15 +18,17 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.choosing import choose_learner
 from sureline.estimators.describing import described
 from sureline.estimators.learner import Floats, Integers, Learner
+from sureline.estimators.merging import Merging
 from sureline.estimators.predicting import Predicting
 from sureline.estimators.rows import as_rows
+from sureline.estimators.saving import Saving
 from sureline.features.rows import Rows
 from sureline.model import State
 from sureline.rules import Rule
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OnlineClassifier(Predicting):
+class OnlineClassifier(Merging, Saving, Predicting):
     """What every online classifier does; the rule comes from the registry."""
 
     competitors: int | Literal["all"] = described(

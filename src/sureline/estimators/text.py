@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -21,26 +21,46 @@ from sureline.estimators.describing import described, documented
 from sureline.estimators.explaining import Explanation, Reasons, Share, Telling
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.learner import Floats, Learner
+from sureline.estimators.merging import Merging
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.predicting import Predicting
+from sureline.estimators.saving import Saving
+from sureline.estimators.text_merging import merge_texts
 from sureline.estimators.text_options import TextOptions
+from sureline.estimators.text_saving import text_from_parts, text_parts
 from sureline.features.rows import Rows
 from sureline.features.scheme import PIECE, Found, Scheme
 from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabulary
 from sureline.model import State
 
+TWO, ONE = np.arange(2), np.arange(1)
+
 
 @dataclass
 class Knowledge:
-    """What a text classifier has learned: how to read, which columns there are, and the weights."""
+    """What a text classifier has learned: how to read, which columns there are, and the weights.
+
+    `options` are the parameters that it reads texts by. The parameters of `online` never change, so
+    neither does its learner.
+    """
 
     scheme: Scheme
     columns: Vocabulary | Hashing
     online: OnlineClassifier
+    options: tuple[Any, ...]
+
+    @cached_property
+    def learner(self) -> Learner:
+        """What learns rows."""
+        return self.online._learner()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the learner, which compiled code belongs to."""
+        return {name: value for name, value in vars(self).items() if name != "learner"}
 
 
 @documented
-class TextClassifier(TextOptions, Predicting):
+class TextClassifier(TextOptions, Merging, Saving, Predicting):
     """Learn labels of texts, in one pass, and know how sure every prediction is.
 
     It reads raw strings, finds words and pairs of words in compiled code, gives each a column, and
@@ -104,8 +124,7 @@ class TextClassifier(TextOptions, Predicting):
                 + (f"one class only, {classes.tolist()[0]!r}" if classes.size else "no label")
                 + ". To learn from a stream that starts with one class, use partial_fit"
             )
-        online = known.online
-        learner = online._learner()
+        online, learner = known.online, known.learner
         weight = online._batch_weights(learner, classes, y, weight)
         rng = check_random_state(self.random_state)
         with self._gate.writing:
@@ -168,7 +187,42 @@ class TextClassifier(TextOptions, Predicting):
         self
             The classifier, further trained.
         """
-        return self.partial_fit([text], np.asarray([label]), sample_weight=[weight])
+        with self._gate.writing:
+            code = self._code(text, label, weight)
+            if code is None:
+                return self.partial_fit([text], as_labels([label]), sample_weight=[weight])
+            known = self._known
+            found, columns, online = known.scheme.read_one(text), known.columns, known.online
+            learner = known.learner
+            room = columns.reserve(found, 0) + 1
+            if room > online._state.features:
+                online._state = online._state.with_features(
+                    room, online.memory_limit_gb, "TextClassifier"
+                )
+            rank = np.argsort(np.argsort(online._labels)) if online._state.wide else TWO
+            with self._gate.change():
+                rows, _ = columns.enter(found, 0, self.normalize, learner.dtype)
+                learner.learn(online._state, rows, np.array([code]), np.array([weight]), ONE, rank)
+            if columns.full:
+                self._prune(known)
+        return self
+
+    def _code(self, text: Any, label: Any, weight: Any) -> int | None:
+        """The column of a label, if there is nothing to check or to prepare for learning it."""
+        known: Knowledge | None = self.__dict__.get("_known")
+        if known is None or type(text) is not str or type(weight) is not float or weight <= 0.0:
+            return None
+        online = known.online
+        if not self.__sklearn_is_fitted__() or online.classes_.size < 2 or known.columns.full:
+            return None
+        if online.class_weight is not None or (known.learner.rule.weight != "cost" and weight > 1):
+            return None
+        if self._options() != known.options:
+            return None
+        labels = online._labels.tolist()
+        if label not in labels:
+            return None
+        return int(labels.index(label))
 
     def forget_class(self, label: Any) -> Self:
         """Remove a class and all that was learned of it alone.
@@ -232,7 +286,12 @@ class TextClassifier(TextOptions, Predicting):
         label
             The class of the highest mean score.
         """
-        return self.predict([text]).tolist()[0]
+        if type(text) is not str or not self.__sklearn_is_fitted__():
+            return self.predict([text]).tolist()[0]
+        with self._gate.read():
+            known = self._known
+            rows = self._look_up(known, known.scheme.read_one(text))
+            return self._best(rows).tolist()[0]
 
     def predict_proba_one(self, text: str) -> dict[Any, float]:
         """The probability of each class for one text.
@@ -400,6 +459,16 @@ class TextClassifier(TextOptions, Predicting):
 
     # -- inside --------------------------------------------------------------------------------
 
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return text_parts(self)
+
+    @classmethod
+    def _from_parts(cls, metadata: Any, tensors: Any) -> Self:
+        return cast(Self, text_from_parts(cls, metadata, tensors))
+
+    def _merge(self, models: list[TextClassifier], how: Any) -> TextClassifier:
+        return merge_texts(models, how)
+
     def _begin(self) -> Knowledge:
         """Nothing learned so far; all parameters are checked here."""
         scheme = self._scheme()
@@ -416,7 +485,7 @@ class TextClassifier(TextOptions, Predicting):
                 "TextClassifier: the estimator has early_stopping=True, but texts are learned as "
                 "a stream; set it to False"
             )
-        return Knowledge(scheme, self._columns(naming=True), online)
+        return Knowledge(scheme, self._columns(naming=True), online, self._options())
 
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""
@@ -469,7 +538,7 @@ class TextClassifier(TextOptions, Predicting):
             first = not hasattr(self, "_known")
             known = self._begin() if first else self._known
             online = known.online
-            if not first and self._scheme() != known.scheme:
+            if self._options() != known.options:
                 raise InvalidParameter(
                     "TextClassifier: partial_fit cannot go on after set_params has changed how "
                     "texts are read; fit anew, or change it back"
@@ -582,7 +651,8 @@ class TextClassifier(TextOptions, Predicting):
 
     @property
     def _has_variance(self) -> bool:
-        return hasattr(self.estimator or AROWClassifier, "covariance")
+        known: Knowledge | None = self.__dict__.get("_known")
+        return hasattr(known.online if known else self._chosen(), "covariance")
 
     @property
     def _state(self) -> State:  # type: ignore[override]
@@ -599,7 +669,7 @@ class TextClassifier(TextOptions, Predicting):
         return self._known.online.classes_
 
     def _learner(self) -> Learner:
-        return self._known.online._learner()
+        return self._known.learner
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether anything has been learned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from sureline.errors import InvalidParameter
@@ -57,6 +57,10 @@ class TextOptions:
         "least certain quarter is forgotten.",
     )
 
+    def _options(self) -> tuple[Any, ...]:
+        """The values of all these parameters."""
+        return tuple(getattr(self, name) for name in OPTIONS)
+
     def _scheme(self) -> Scheme:
         """What to look for, all parameters checked."""
         owner = type(self).__name__
@@ -78,3 +82,6 @@ class TextOptions:
         if self.features == "hash":
             return Hashing(self.bits, naming)
         return Vocabulary(self.min_count, self.max_features or 0)
+
+
+OPTIONS = tuple(field.name for field in fields(TextOptions))

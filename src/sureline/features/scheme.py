@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data import Given
+from sureline.data.surrogates import mend_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.characters import VERSION, characters
 from sureline.kernels.words import BINARY, COUNTS, FILL_STOPS, LOG, READ_TEXTS
@@ -103,7 +104,19 @@ class Scheme:
 
     def read(self, texts: pa.LargeStringArray, given: Given | None = None) -> Found:
         """The features of some texts, and of those `given` with a value."""
-        offsets, data = text_buffers(texts)
+        return self._read(*text_buffers(texts), given)
+
+    def read_one(self, text: str) -> Found:
+        """The features of one text."""
+        try:
+            raw = text.encode()
+        except UnicodeEncodeError:
+            raw = mend_surrogates(text).encode()
+        return self._read(np.array([0, len(raw)]), np.frombuffer(raw, np.uint8), None)
+
+    def _read(
+        self, offsets: NDArray[np.int64], data: NDArray[np.uint8], given: Given | None
+    ) -> Found:
         if given is None:
             named = (NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES)
             places, letters = 0, 0
@@ -272,7 +285,7 @@ def _choice(value: Any, key: str, allowed: tuple[str, ...], name: str) -> None:
 
 def _whole(value: Any, key: str, name: str, low: int, high: int) -> int:
     """A whole number within limits."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not low <= value <= high:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not low <= int(value) <= high:
         raise InvalidParameter(
             f"{name}: {key} must be a whole number from {low} to {high}, got {value!r}"
         )
