@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.errors import ModelFileError
 from sureline.features.naming import Names, roomy
 from sureline.features.rows import Rows
 from sureline.features.scheme import Found
@@ -115,6 +116,8 @@ class Vocabulary:
                 *held.names,
                 *out,
             )
+        if stopped < 0:
+            raise ModelFileError("the vocabulary of this model is damaged; load another copy")
         return out.part(0, stopped - first), stopped
 
     def look_up(self, found: Found, normalize: bool, dtype: str, unknown: int) -> Rows:

@@ -78,7 +78,7 @@ def enter_rows(
     """Turn rows of fingerprints into rows of columns, and give new features theirs.
 
     Returns the row before which it stopped, because there may be no room for what it brings or
-    because there are `most` features.
+    because there are `most` features; -1 if the table is damaged.
     """
     mask = table.shape[0] - 1
     size = out_indptr[0]
@@ -104,8 +104,12 @@ def enter_rows(
                 prefetch(table, np.int64(keys[k + AHEAD]) & mask)
             key = keys[k]
             place = np.int64(key) & mask
+            tries = 0
             while table[place, 0] != key and table[place, 0] != U(0):
                 place = (place + 1) & mask
+                tries += 1
+                if tries > mask:
+                    return -1
             if table[place, 0] == U(0):
                 table[place, 0] = key
                 sizes[TAKEN] += 1
