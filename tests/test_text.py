@@ -339,8 +339,11 @@ def test_what_is_wrong_is_told():
     with pytest.raises(InvalidParameter, match="shuffle"):
         TextClassifier(shuffle="no").fit(TEXTS, LABELS)
     model.partial_fit(TEXTS, LABELS)
-    with pytest.raises(InvalidParameter, match="changed how texts are read"):
+    with pytest.raises(InvalidParameter, match="changed how texts are read or learned"):
         model.set_params(ngrams=(1, 1)).partial_fit(TEXTS, LABELS)
+    other = TextClassifier(AROWClassifier(r=1.0)).partial_fit(TEXTS, LABELS)
+    with pytest.raises(InvalidParameter, match="changed how texts are read or learned"):
+        other.set_params(estimator__r=2.0).learn_one(TEXTS[0], LABELS[0])
     with pytest.raises(AttributeError, match="before it is fitted"):
         _ = TextClassifier().coef_
     assert not hasattr(TextClassifier(PAClassifier()), "predict_proba")

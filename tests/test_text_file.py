@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def survives(path):
         model = sureline.load(path)
     except ModelFileError:
         return False
-    try:
+    with suppress(SurelineError):  # such as an overflow, or a vocabulary that is damaged
         model.predict(["free prize for you", TEXTS[1]])
         if hasattr(model, "predict_proba"):
             model.predict_proba(["see you"])
@@ -78,8 +79,6 @@ def survives(path):
         model.top_features(model.classes_.tolist()[0], 3)
         model.partial_fit(["a new text entirely", *TEXTS[:3]], [model.classes_[0]] * 4)
         model.learn_one("another one", model.classes_.tolist()[-1])
-    except (SurelineError, ValueError, OverflowError) as problem:
-        assert str(problem)
     return True
 
 
@@ -151,7 +150,7 @@ def test_a_vocabulary_that_lies_about_being_full_is_noticed(tmp_path):
     write(path, opened.metadata, tensors)
     model = sureline.load(path)
     assert model.predict(["entirely unheard of"]).shape == (1,)
-    with pytest.raises(ModelFileError, match="vocabulary .* is damaged"):
+    with pytest.raises(ModelFileError, match=r"vocabulary .* is damaged"):
         model.learn_one("entirely unheard of", "ham")
 
 
@@ -160,5 +159,5 @@ def test_a_newer_scheme_is_refused(tmp_path):
     TextClassifier().fit(TEXTS[:20], LABELS[:20]).save(path)
     opened = read(path)
     write(path, {**opened.metadata, "scheme": 2}, dict(opened.tensors))
-    with pytest.raises(ModelFileError, match="version 2 of the scheme.*upgrade"):
+    with pytest.raises(ModelFileError, match=r"version 2 of the scheme.*upgrade"):
         sureline.load(path)

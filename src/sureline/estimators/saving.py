@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sureline.errors import InvalidParameter, ModelFileError
 from sureline.estimators.gate import Gate
-from sureline.estimators.predicting import Predicting
 from sureline.model.file import read, write
 from sureline.model.parts import (
     LARGEST,
@@ -72,16 +71,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/model.sureline").predict([[2.0, 0.0]]).tolist()
     ['yes']
     """
-    if not isinstance(model, (Saving, Predicting)):
+    if not isinstance(model, Saving):
         raise ModelFileError(
             f"cannot save {reprlib.repr(model)}: it is not a sureline model; give a fitted "
-            f"classifier such as AROWClassifier"
+            "classifier such as AROWClassifier"
         )
     check_is_fitted(model)
     gate: Gate = cast(Any, model)._gate
     with gate.writing:  # others may predict meanwhile, but not learn
-        parts = model._parts() if isinstance(model, Saving) else classifier_parts(model)
-        write(path, *parts)
+        write(path, *model._parts())
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -110,11 +108,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     opened = read(path)
     try:
         cls = class_named(text_of(opened.metadata, "estimator"))
-        if issubclass(cls, Saving):
-            return cls._from_parts(opened.metadata, opened.tensors)
-        return classifier_from_parts(cls, opened.metadata, opened.tensors)
+        return cls._from_parts(opened.metadata, opened.tensors)
     except ModelFileError as problem:
-        raise ModelFileError(f"{path} is damaged: {problem}") from None
+        raise ModelFileError(f"{path} cannot be loaded: {problem}") from None
 
 
 class Saving:
@@ -304,7 +300,7 @@ def value_to_json(value: Any, depth: int = 0) -> Json:
         if isinstance(value, (list, tuple)):
             items = [value_to_json(item, depth + 1) for item in value]
             return {"tuple": items} if isinstance(value, tuple) else items
-        if isinstance(value, (Saving, Predicting)):
+        if isinstance(value, Saving):
             return {"estimator": name_of(value), "parameters": parameters_to_json(value)}
     raise ModelFileError(
         f"{reprlib.repr(value)} cannot be kept in a file; numbers, text, lists and dictionaries can"

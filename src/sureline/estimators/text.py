@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, fields
+from functools import cache, cached_property, partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -34,6 +34,7 @@ from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabu
 from sureline.model import State
 
 TWO, ONE = np.arange(2), np.arange(1)
+UNUSED = ("max_iter", "shuffle", "random_state")  # of the estimator; TextClassifier has its own
 
 
 @dataclass
@@ -487,6 +488,13 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             )
         return Knowledge(scheme, self._columns(naming=True), online, self._options())
 
+    def _options(self) -> tuple[Any, ...]:
+        """The parameters that what is learned depends on, those of the estimator included."""
+        if self.estimator is None:
+            return super()._options()
+        names = _names(type(self.estimator))
+        return (*super()._options(), *(getattr(self.estimator, name) for name in names))
+
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""
         if self.estimator is None:
@@ -541,7 +549,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             if self._options() != known.options:
                 raise InvalidParameter(
                     "TextClassifier: partial_fit cannot go on after set_params has changed how "
-                    "texts are read; fit anew, or change it back"
+                    "texts are read or learned; fit anew, or change it back"
                 )
             learner = online._stream_learner()
             weight = online._stream_weights(learner, y, weight)
@@ -683,6 +691,12 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+@cache
+def _names(estimator: type) -> tuple[str, ...]:
+    """The parameters of an online classifier that TextClassifier uses."""
+    return tuple(field.name for field in fields(estimator) if field.name not in UNUSED)
 
 
 def _places(text: str, found: Found, scheme: Scheme) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -28,7 +28,7 @@ def merge_texts(models: Sequence[TextClassifier], how: How) -> TextClassifier:
 
     first = models[0]
     for number, model in enumerate(models, 1):
-        pairs = zip(OPTIONS, first._known.options, model._known.options, strict=True)
+        pairs = zip(OPTIONS, first._known.options, model._known.options, strict=False)
         for name, ours, theirs in pairs:
             if ours != theirs:
                 raise InvalidParameter(
