@@ -18,6 +18,7 @@ from sureline import (
 )
 from sureline.estimators import save
 from sureline.estimators.merging import check_models
+from sureline.model import merging
 from sureline.model.merging import HOWS, merge_states
 from sureline.rules import rules
 
@@ -339,6 +340,56 @@ def test_many_rows_are_merged_in_parts():
         precision[0] = 1 / model._state.table[0, 1, 0]
         precision[1 + own] = 1 / model._state.table[1:, 1, 0]
     np.testing.assert_allclose(mapped.table[:, 1, 0], 1 / (P + Q), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", [*OTHERS, pytest.param(rules()["arow"], id="arow")])
+def test_parts_of_any_size_give_the_same(rule, monkeypatch):
+    """Also where a part does not begin with the constant feature, and where features are mapped."""
+    rng = np.random.default_rng(8)
+    models = [trained(rule, None, list(each), 20 + k, 9) for k, each in enumerate(["abc", "bcd"])]
+    learner = check_models(models)
+    columns = [np.searchsorted(list("abcd"), model._labels) for model in models]
+    maps = [rng.permutation(12)[:9] for _ in models]
+    states = [model._state for model in models]
+
+    def both():
+        plain = merge(models, how="mean")._state
+        mapped = merge_states(learner, states, columns, maps, 12, "mean")
+        return plain, mapped
+
+    whole = both()
+    monkeypatch.setattr(merging, "CHUNK", 24)
+    for one, other in zip(whole, both(), strict=True):
+        np.testing.assert_array_equal(one.table, other.table)
+        np.testing.assert_array_equal(one.stamps, other.stamps)
+    plain, mapped = whole
+    for number, label in enumerate("abcd"):
+        for j in range(12):
+            if label in "ad":  # known to one model only: its features went to its own places
+                own = models[label == "d"]
+                places = maps[label == "d"].tolist()
+                row = 1 + places.index(j) if j in places else None
+                weight = 0.0
+                if row is not None:
+                    weights = learner.weights(own._state)
+                    weight = weights[row, own._labels.tolist().index(label)] / 2
+                found = learner.weights(mapped)[1 + j, number]
+                assert found == pytest.approx(weight, rel=1e-9, abs=1e-12)
+    assert plain.features == 9
+
+
+def test_a_rule_whose_state_cannot_be_averaged_is_refused(monkeypatch):
+    model = SOPClassifier().fit(*many(9, [0, 1]))
+    monkeypatch.delitem(merging.OWN, "sop")
+    with pytest.raises(InvalidParameter, match="what the rule sop keeps cannot be averaged"):
+        merge([model, model], how="mean")
+
+
+def test_models_merge_by_their_method():
+    one, two, three = (fitted(random_state=k) for k in range(3))
+    np.testing.assert_array_equal(
+        one.merge(two, three, how="product").coef_, merge([one, two, three], how="product").coef_
+    )
 
 
 def fitted(**settings):

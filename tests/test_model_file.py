@@ -379,7 +379,7 @@ def test_plain_safetensors_reads_a_model(tmp_path):
     X, y = examples(list("abc"), width=40)
     model = AROWClassifier().fit(X, y)
     path = tmp_path / "model.sureline"
-    save(model, path)
+    model.save(path)
     tensors = load_file(path)
     ours = read(path).tensors
     assert set(tensors) == set(ours) == {"rows", "table", "rest"}
@@ -929,6 +929,31 @@ def test_what_a_file_may_grow_to_is_what_a_model_may_be_saved_as(monkeypatch):
     for limit_gb, expected in ((1e-6, 10_000), (1.0, 9_999), (1.0, None)):
         with pytest.raises(ModelFileError, match="more than such a file may ask for"):
             state_from_parts(layout, fields, tensors, limit_gb, expected)
+
+
+def test_tensors_that_are_not_aligned_are_refused(tmp_path):
+    path = tmp_path / "model.sureline"
+    write(path, {}, {"a": np.zeros(4, np.uint8), "b": np.zeros(4, np.uint8)})
+
+    rewrite(path, lambda header, _: header["b"].update(dtype="U32", shape=[1]))
+    assert read(path).tensors["b"].tolist() == [0]
+    rewrite(path, lambda header, _: header["a"].update(shape=[1], data_offsets=[0, 1]))
+    rewrite(
+        path,
+        lambda header, _: header.update(
+            b={"dtype": "U16", "shape": [3], "data_offsets": [1, 7]},
+            c={"dtype": "U8", "shape": [1], "data_offsets": [7, 8]},
+        ),
+    )
+    with pytest.raises(ModelFileError, match="the tensor 'b' is not aligned"):
+        read(path)
+
+
+def test_more_names_than_features_are_refused(small):
+    metadata, tensors = small._parts()
+    tensors |= strings_to_tensors("feature_names", ["a", "b", "c"])
+    with pytest.raises(ModelFileError, match="names 3 features and has 2"):
+        AROWClassifier._from_parts(metadata, tensors)
 
 
 def test_names_that_do_not_fit_are_refused():

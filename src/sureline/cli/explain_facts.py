@@ -35,11 +35,14 @@ class Feature:
 
 @dataclass(frozen=True)
 class Piece:
-    """A word, or what stands between words, with its part of the shares of its features."""
+    """A word, or what stands between words, with its part of the shares of its features.
+
+    It is unsure if most of that comes from weights that may as well have the other sign.
+    """
 
     text: str
     share: float
-    deviation: float | None
+    unsure: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,11 @@ def find_reasons(model: Any, text: str, label: str | None, top: int) -> Facts:
     )
 
 
+def is_unsure(weight: float, deviation: float | None) -> bool:
+    """Whether a weight is not even its own deviation away from zero."""
+    return deviation is not None and deviation > abs(weight)
+
+
 def _root(variance: float | None) -> float | None:
     return None if variance is None else sqrt(variance)
 
@@ -116,22 +124,21 @@ def cut_into_pieces(text: str, features: tuple[Share, ...]) -> tuple[list[Piece]
     if not words:
         words = [match.span() for match in WORD.finditer(text)]
     starts = [start for start, _ in words]
-    shares, spreads, unsure = [0.0] * len(words), [0.0] * len(words), False
+    shares, sure, unsure = ([0.0] * len(words) for _ in range(3))
     for each in features:
         for start, stop in each.places:
             inside = range(bisect_left(starts, start), bisect_left(starts, stop))
             for k in inside:
-                part = 1.0 / (len(inside) * len(each.places))
-                shares[k] += each.share * part
-                if each.variance is not None:
-                    spreads[k] += each.variance * (each.value * part) ** 2
-                    unsure = True
+                part = each.share / (len(inside) * len(each.places))
+                shares[k] += part
+                kind = unsure if is_unsure(each.weight, _root(each.variance)) else sure
+                kind[k] += abs(part)
     pieces, end = list[Piece](), 0
-    for (start, stop), share, spread in zip(words, shares, spreads, strict=True):
-        pieces.append(Piece(text[end:start], 0.0, None))
-        pieces.append(Piece(text[start:stop], share, sqrt(spread) if unsure else None))
+    for k, (start, stop) in enumerate(words):
+        pieces.append(Piece(text[end:start], 0.0))
+        pieces.append(Piece(text[start:stop], shares[k], unsure[k] > sure[k]))
         end = stop
-    pieces.append(Piece(text[end:], 0.0, None))
+    pieces.append(Piece(text[end:], 0.0))
     return [piece for piece in pieces if piece.text], sum(shares)
 
 

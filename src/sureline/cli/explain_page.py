@@ -6,11 +6,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sureline.cli.explain_facts import Facts, Feature, Piece
+from sureline.cli.explain_facts import Facts, Feature, Piece, is_unsure
 from sureline.cli.screen import grid, indented
 
 FOR, AGAINST, STRONG = "green", "red", "bold"
 BAR = 12
+STRONGEST = 0.5  # words with at least this share of the strongest are bold
 TELLING = 0.1  # words with less than this share of the strongest are left unmarked
 
 
@@ -37,8 +38,8 @@ def _head(facts: Facts) -> RenderableType:
 
 def _legend(facts: Facts, coloured: bool) -> Text:
     pieces = [
-        _marked(Piece(f"for {facts.label}", 1.0, 0.0), coloured),
-        _marked(Piece("against it", -1.0, 0.0), coloured),
+        _marked(Piece(f"for {facts.label}", 1.0), coloured),
+        _marked(Piece("against it", -1.0), coloured),
     ]
     if facts.deviation is not None:
         unsure = Text("unsure", "dim") if coloured else Text("unsure?")
@@ -50,7 +51,7 @@ def _text(facts: Facts, coloured: bool) -> Text:
     strongest = max(abs(piece.share) for piece in facts.pieces)
     return Text.assemble(
         *(
-            _marked(piece, coloured)
+            _marked(piece, coloured, abs(piece.share) >= STRONGEST * strongest)
             if abs(piece.share) >= TELLING * strongest
             else Text(piece.text)
             for piece in facts.pieces
@@ -58,14 +59,14 @@ def _text(facts: Facts, coloured: bool) -> Text:
     )
 
 
-def _marked(piece: Piece, coloured: bool) -> Text:
-    """A word with its direction and whether the model is unsure of it."""
-    unsure = piece.deviation is not None and piece.deviation > abs(piece.share)
+def _marked(piece: Piece, coloured: bool, strong: bool = True) -> Text:
+    """A word with its direction, in bold if it weighs much, dim if the model is unsure of it."""
     if coloured:
         colour = FOR if piece.share > 0 else AGAINST
-        return Text(piece.text, f"dim {colour}" if unsure else f"bold {colour}")
+        how = "dim " if piece.unsure else "bold " if strong else ""
+        return Text(piece.text, how + colour)
     sign = "*" if piece.share > 0 else "_"
-    return Text(f"{sign}{piece.text}{sign}" + "?" * unsure)
+    return Text(f"{sign}{piece.text}{sign}" + "?" * piece.unsure)
 
 
 def _features(facts: Facts) -> RenderableType:
@@ -85,9 +86,11 @@ def _features(facts: Facts) -> RenderableType:
 
 def _bar(each: Feature, longest: float) -> Text:
     """A bar as long as the share; light where the model is unsure of the weight."""
-    unsure = each.deviation is not None and each.deviation > abs(each.weight)
     length = round(BAR * abs(each.share) / longest) if longest else 0
-    return Text(("░" if unsure else "█") * length, FOR if each.share > 0 else AGAINST)
+    return Text(
+        ("░" if is_unsure(each.weight, each.deviation) else "█") * length,
+        FOR if each.share > 0 else AGAINST,
+    )
 
 
 def _weight(each: Feature) -> str:

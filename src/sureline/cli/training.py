@@ -278,22 +278,23 @@ class Training:
 
     def _replay(self, batches: Iterable[Batch], rows: int) -> Iterator[Batch]:
         """Let the rows go by that have been learned; give those that have not."""
-        digest, left = [0, 0], rows
-        for batch in batches:
+        digest, left, expected = [0, 0], rows, list(self.position.digest)
+        stream = iter(batches)
+        while left:
+            batch = next(stream, None)
+            if batch is None:
+                break
             known = min(left, len(batch))
-            if known:
-                digest = add_rows(digest, batch.slice(0, known))
-                left -= known
-                if not left and digest != self.position.digest:
-                    break
-            if known < len(batch):
-                yield batch.slice(known, len(batch))
-        if left or digest != self.position.digest:
+            digest = add_rows(digest, batch.slice(0, known))
+            left -= known
+        if left or batch is None or digest != expected:
             raise DataError(
                 f"{self.plan.checkpoint} is a checkpoint of a run on other rows: the first {rows:,}"
                 " of this pass are not those that it learned; give the same data in the same "
                 "order, or start anew without --resume"
             )
+        yield batch.slice(known, len(batch))
+        yield from stream
 
     def _take(self, batch: Batch, settled: bool) -> None:
         """Learn a batch, cut where a checkpoint is due or progress wants to be told."""

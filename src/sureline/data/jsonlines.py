@@ -19,6 +19,7 @@ from sureline.data.badrows import BadRows
 from sureline.data.blocks import LineBlock, line_blocks, line_bounds
 from sureline.data.columns import Columns, choose_columns
 from sureline.data.parts import Ask, Faults, Part
+from sureline.data.slices import holds_utf8
 from sureline.data.streams import Utf8
 from sureline.data.surrogates import mend_surrogates
 from sureline.errors import DataError
@@ -42,7 +43,9 @@ def read_jsonlines(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:
         if not len(starts):
             continue
         faults = Faults()
-        rows = None if ask.keep else _read_block(lines.data, len(starts), columns, kind)
+        rows = None
+        if not ask.keep and holds_utf8(lines.data):
+            rows = _read_block(lines.data, len(starts), columns, kind)
         if rows is None:
             rows = _read_lines(lines.data, starts, ends, columns, faults, ask)
             if columns.label is not None:

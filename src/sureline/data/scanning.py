@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+STRIDE = 64
 TAB, NEWLINE, RETURN, SPACE, QUOTE = 9, 10, 13, 32, 34
 
 # Powers of ten that float64 holds exactly, and the largest mantissa that it holds.
@@ -19,18 +20,25 @@ _EXACT = 2**53
 
 def find_byte(block: Any, start: Any, stop: Any, byte: Any) -> Any:
     """Where `byte` first stands from `start` on; `stop` if nowhere before it."""
-    view = block[start:stop]
-    for i in range(view.shape[0]):
-        if view[i] == byte:
-            return start + i
-    return stop
+    return find_either(block, start, stop, byte, byte)
 
 
 def find_either(block: Any, start: Any, stop: Any, one: Any, other: Any) -> Any:
     """Where one of two bytes first stands from `start` on; `stop` if nowhere before it."""
     view = block[start:stop]
-    for i in range(view.shape[0]):
-        if view[i] == one or view[i] == other:
+    first, second = np.uint8(one), np.uint8(other)
+    at = 0
+    # Whole strides are looked at without leaving the loop, so that it runs on vectors.
+    while at + STRIDE <= view.shape[0]:
+        part = view[at : at + STRIDE]
+        found = 0
+        for i in range(STRIDE):
+            found |= int(part[i] == first) | int(part[i] == second)
+        if found:
+            break
+        at += STRIDE
+    for i in range(at, view.shape[0]):
+        if view[i] == first or view[i] == second:
             return start + i
     return stop
 

@@ -88,6 +88,11 @@ def is_utf8(array: pa.Array) -> bool:
     return True
 
 
+def holds_utf8(data: bytes) -> bool:
+    """Whether these bytes are valid UTF-8."""
+    return is_utf8(strings(np.array([0, len(data)]), np.frombuffer(data, np.uint8)))
+
+
 def rows_not_utf8(array: pa.Array) -> list[int]:
     """The rows of an Arrow array of strings that are not valid UTF-8."""
     if is_utf8(array):

@@ -33,6 +33,7 @@ _FOREIGN = {
 }
 _BOM = codecs.BOM_UTF8
 _MARK = "sureline-mark"
+_PIECE = 2**24
 
 
 def _mark(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -89,27 +90,32 @@ class _Ahead:
 
     def peek(self, size: int) -> bytes:
         """The next `size` bytes, or fewer at the end; they are still to be read."""
-        while len(self._head) < size:
-            more = self._raw.read(size - len(self._head))
-            if not more:
-                break
-            self._head += more
+        if len(self._head) < size:
+            self._head += self._more(size - len(self._head))
         return self._head[:size]
 
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes; fewer only at the end."""
-        if not self._head:
-            given = self._raw.read(size)
-        elif size < 0:
-            given = self._head + self._raw.read()
-            self._head = b""
-        else:
-            given, self._head = self._head[:size], self._head[size:]
-            if len(given) < size:
-                given += self._raw.read(size - len(given)) or b""
-        given = given or b""
+        if size < 0:
+            size = sys.maxsize
+        given, self._head = self._head[:size], self._head[size:]
+        if len(given) < size:
+            more = self._more(size - len(given))
+            given = given + more if given else more
         self._position += len(given)
         return given
+
+    def _more(self, size: int) -> bytes:
+        """Up to `size` bytes that have not been looked at."""
+        # A damaged file may ask for more than there is memory: no more is taken than comes.
+        pieces = []
+        while size > 0:
+            piece = self._raw.read(min(size, _PIECE))
+            if not piece:
+                break
+            pieces.append(piece)
+            size -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def tell(self) -> int:
         """How many bytes have been read."""
@@ -165,7 +171,8 @@ class Stream:
         for magic, codec in _CODECS.items():
             if head.startswith(magic):
                 self.compression = codec
-                self._plain = _Ahead(_Decompressed(self._raw, codec, self.name))
+                packed = pa.PythonFile(self._raw, mode="r")
+                self._plain = _Ahead(pa.CompressedInputStream(packed, codec))
                 break
         else:
             self._plain = self._raw
@@ -231,24 +238,6 @@ class Stream:
         for file in (self._opened, self._spool):
             if file is not None:
                 file.close()
-
-
-class _Decompressed:
-    """What is read from a compressed stream."""
-
-    def __init__(self, raw: _Ahead, codec: str, name: str) -> None:
-        self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec)
-
-    def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes; fewer only at the end."""
-        pieces = []
-        while size != 0:
-            piece = self._stream.read(size if size > 0 else 2**20)
-            if not piece:
-                break
-            pieces.append(piece)
-            size -= len(piece) if size > 0 else 0
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 class Utf8:

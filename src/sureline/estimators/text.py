@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from functools import cache, cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -492,8 +492,9 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         """The parameters that what is learned depends on, those of the estimator included."""
         if self.estimator is None:
             return super()._options()
-        names = _names(type(self.estimator))
-        return (*super()._options(), *(getattr(self.estimator, name) for name in names))
+        values = vars(self.estimator)
+        names = (name for name in self.estimator.__dataclass_fields__ if name not in UNUSED)
+        return (*super()._options(), *(values[name] for name in names))
 
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""
@@ -691,12 +692,6 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-@cache
-def _names(estimator: type) -> tuple[str, ...]:
-    """The parameters of an online classifier that TextClassifier uses."""
-    return tuple(field.name for field in fields(estimator) if field.name not in UNUSED)
 
 
 def _places(text: str, found: Found, scheme: Scheme) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -318,7 +318,7 @@ def _places(
     have = state.features + 1
     if rows is None:
         for start in range(0, size, step):
-            stop = max(start, min(start + step, have))
+            stop = max(start, min(start + step, have, size))
             yield slice(start, stop), slice(0, stop - start)
         return
     target = _table_rows(rows)
@@ -350,7 +350,7 @@ def _merge_full(
     shares = [state.merged if how in ("kl", "mean") else 1 for state in states]
     total, priors = float(sum(shares)), _priors(states, how)
     places = [
-        np.arange(state.features + 1) if each is None else _table_rows(each)
+        np.arange(min(state.features + 1, size)) if each is None else _table_rows(each)
         for state, each in zip(states, rows, strict=True)
     ]
     begun = variance if how == "mean" else 1.0 / variance
