@@ -160,7 +160,7 @@ def test_every_rule_has_a_page_with_its_source(rule_pages: ModuleType, tmp_path:
         functions = [rule.step, rule.exact, rule.residual, rule.exact_residual]
         functions += [*rule.joint.values(), *rule.inlined]
         if rule.kernel is not None:
-            functions += [rule.kernel.score, rule.kernel.update, rule.kernel.half]
+            functions += [rule.kernel.score, rule.kernel.update, rule.kernel.slots]
         for function in filter(None, functions):
             assert page.count(inspect.getsource(function).rstrip()) == 1
         for scheme, kept in rule.schemes.items():

@@ -378,13 +378,6 @@ def test_parts_of_any_size_give_the_same(rule, monkeypatch):
     assert plain.features == 9
 
 
-def test_a_rule_whose_state_cannot_be_averaged_is_refused(monkeypatch):
-    model = SOPClassifier().fit(*many(9, [0, 1]))
-    monkeypatch.delitem(merging.OWN, "sop")
-    with pytest.raises(InvalidParameter, match="what the rule sop keeps cannot be averaged"):
-        merge([model, model], how="mean")
-
-
 def test_models_merge_by_their_method():
     one, two, three = (fitted(random_state=k) for k in range(3))
     np.testing.assert_array_equal(

@@ -254,7 +254,8 @@ class Learner:
         values = state.table[touched, :, 0].astype(np.float64)
         if kernel is not None:
             stamps = state.stamps[touched, 0] if kernel.stamps else np.zeros(1)
-            values = kernel.half(values, stamps, state.clock, self.p)
+            halves = kernel.weights(values, stamps, state.clock, self.p) / 2.0
+            values = kernel.slots(halves, values, values / 2.0, state.clock, self.p)
             if kernel.stamps:
                 wide.stamps[touched, :2] = state.clock
         else:

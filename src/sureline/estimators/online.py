@@ -387,7 +387,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
             given = (
                 self.class_weight.values() if isinstance(self.class_weight, Mapping) else weights
             )
-            weights = weights / max(1.0, *map(float, given))
+            weights = weights / max([1.0, *map(float, given)])
         return np.asarray(weights, np.float64)
 
     def _split(

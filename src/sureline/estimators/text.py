@@ -138,7 +138,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
                 self._learn(known, learner, *ordered, classes, settled=number > 0)
             with self._gate.change():
                 self._known = known
-                self.n_iter_ = self.max_iter
+                self.n_iter_ = online.n_iter_ = self.max_iter
         return self
 
     def partial_fit(

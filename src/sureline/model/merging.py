@@ -25,7 +25,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sureline.errors import InvalidParameter
 from sureline.model.state import Layout, State
-from sureline.rules import Rule
+from sureline.rules import OwnKernel, Rule
 
 How = Literal["kl", "mean", "product", "product-prior"]
 HOWS: tuple[How, ...] = ("kl", "mean", "product", "product-prior")
@@ -52,10 +52,6 @@ def check_how(learner: Learning, how: str, owner: str) -> None:
         raise InvalidParameter(
             f"{owner}: the rule {rule.name} keeps no variances, so that how={how!r} has nothing to "
             "weigh its models by; use how='mean'"
-        )
-    if rule.kernel is not None and rule.name not in OWN:
-        raise InvalidParameter(
-            f"{owner}: what the rule {rule.name} keeps cannot be averaged; train one model instead"
         )
 
 
@@ -142,7 +138,7 @@ def _choose_way(learner: Learning, merged: State, states: Sequence[State], how: 
     total = float(sum(weighted))
     layout = learner.layout
     if learner.rule.kernel is not None:
-        return OWN[learner.rule.name](learner, merged, weighted)
+        return _average_own(learner, learner.rule.kernel, merged, weighted)
     if layout.covariance == "identity":
         return _average_weights(layout, merged, weighted)
     if how == "mean":
@@ -193,82 +189,45 @@ def _average_weights(layout: Layout, merged: State, weighted: tuple[int, ...]) -
     return Way(gather, finish, layout.initial, weighted)
 
 
-def _own_weights(
-    learner: Learning, values: Floats, stamps: NDArray[np.int64], first: bool, state: State
-) -> Floats:
-    """The linear weights of some rows, by column, of a rule with a kernel of its own."""
-    kernel = learner.rule.kernel
-    assert kernel is not None  # noqa: S101 for mypy: OWN is read only where there is one
-    if not first:  # the rule takes the first row for the constant feature's
-        values = np.concatenate([values[:1], values])
-        stamps = np.concatenate([stamps[:1], stamps])
-    weights = np.stack(
-        [
-            kernel.weights(
-                values[:, :, k], stamps[:, k] if kernel.stamps else stamps, state.clock, learner.p
-            )
-            for k in range(values.shape[2])
-        ],
-        axis=1,
-    )
-    return np.asarray(weights if first else weights[1:], np.float64)
+def _average_own(
+    learner: Learning, kernel: OwnKernel, merged: State, weighted: tuple[int, ...]
+) -> Way:
+    """Slots of a rule with a kernel of its own, such that the weights are the mean of the weights.
 
-
-def _merge_sop(learner: Learning, _merged: State, weighted: tuple[int, ...]) -> Way:
-    """Z and M, with weights z/M: the mean of M, and z such that z/M is the mean of the weights."""
-    total = float(sum(weighted))
-
-    def gather(values: Floats, stamps: Any, first: bool, state: State) -> Floats:
-        weights = _own_weights(learner, values, stamps, first, state)
-        return state.merged * np.stack([weights, values[:, 1]], axis=1)
-
-    def finish(sums: Floats, _first: bool) -> Floats:
-        weight, M = sums[:, 0] / total, sums[:, 1] / total
-        return np.stack([weight * M, M], axis=1)
-
-    return Way(gather, finish, (0.0, learner.layout.initial[1]), weighted)
-
-
-def _merge_comid(learner: Learning, _merged: State, weighted: tuple[int, ...]) -> Way:
-    """W and G: the means of the weights, as l1 has shrunk them by now, and of G."""
-    total = float(sum(weighted))
-
-    def gather(values: Floats, stamps: Any, first: bool, state: State) -> Floats:
-        weights = _own_weights(learner, values, stamps, first, state)
-        return state.merged * np.stack([weights, values[:, 1]], axis=1)
-
-    return Way(gather, lambda sums, _first: sums / total, (0.0, 0.0), weighted)
-
-
-def _merge_rda(learner: Learning, merged: State, weighted: tuple[int, ...]) -> Way:
-    """S and G: the mean of G, and S such that the weight is the mean of the weights.
-
-    Where that is 0, S is the sum of the gradients, as far as l1 keeps the weight at 0.
+    What is summed: the weights, the slots, and the slots without regard to how many models a state
+    stands for. The rule takes the first row for the constant feature's, so it is given one.
     """
-    total = float(sum(weighted))
-    eta, l1, delta = learner.p
+    total, slots = float(sum(weighted)), len(learner.layout.initial)
 
     def gather(values: Floats, stamps: Any, first: bool, state: State) -> Floats:
-        weights = _own_weights(learner, values, stamps, first, state)
-        parts = [state.merged * weights, state.merged * values[:, 1], values[:, 0]]
-        return np.stack(parts, axis=1)
+        rows = values if first else np.concatenate([values[:1], values])
+        if kernel.stamps:
+            stamps = stamps if first else np.concatenate([stamps[:1], stamps])
+        weights = np.stack(
+            [
+                kernel.weights(
+                    rows[:, :, k], stamps[:, k] if kernel.stamps else stamps, state.clock, learner.p
+                )
+                for k in range(values.shape[2])
+            ],
+            axis=1,
+        )
+        weights = weights[len(rows) - len(values) :, np.newaxis]
+        return np.concatenate([state.merged * weights, state.merged * values, values], axis=1)
 
     def finish(sums: Floats, first: bool) -> Floats:
-        weight, G, S = sums[:, 0] / total, sums[:, 1] / total, sums[:, 2]
-        free = np.full((len(sums), 1), l1 * merged.clock)
-        free[: int(first)] = 0.0
-        moved = -np.copysign(np.abs(weight) * (delta + np.sqrt(G)) / eta + free, weight)
-        return np.stack([np.where(weight == 0.0, np.clip(S, -free, free), moved), G], axis=1)
+        rows = sums if first else np.concatenate([sums[:1], sums])
+        weights, mean, summed = rows[:, 0] / total, rows[:, 1 : 1 + slots] / total, rows[:, -slots:]
+        made = np.stack(
+            [
+                kernel.slots(weights[:, k], mean[:, :, k], summed[:, :, k], merged.clock, learner.p)
+                for k in range(sums.shape[2])
+            ],
+            axis=2,
+        )
+        return np.asarray(made[len(rows) - len(sums) :])
 
-    return Way(gather, finish, (0.0, 0.0, 0.0), weighted)
-
-
-# How the states of rules with a kernel of their own are averaged.
-OWN: dict[str, Callable[[Learning, State, tuple[int, ...]], Way]] = {
-    "adagrad-comid": _merge_comid,
-    "adagrad-rda": _merge_rda,
-    "sop": _merge_sop,
-}
+    return Way(gather, finish, (0.0, *learner.layout.initial, *learner.layout.initial), weighted)
 
 
 def _merge_rows(
