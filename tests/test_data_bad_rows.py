@@ -306,7 +306,7 @@ def test_a_header_alone_and_tables_without_rows(tmp_path):
 @pytest.mark.parametrize("pack", ["gz", "bz2", "zst", "lz4"])
 def test_damaged_compressed_files(tmp_path, pack):
     rng = np.random.default_rng(0)
-    plain = CSV.encode() + b"".join(b"%d,x\n" % n for n in rng.integers(0, 10**9, 20_000))
+    plain = CSV.encode() + b"".join(b"%d,x\n" % n for n in rng.integers(0, 10**9, 5_000))
     if pack == "gz":
         packed = gzip.compress(plain)
     elif pack == "bz2":
@@ -318,7 +318,7 @@ def test_damaged_compressed_files(tmp_path, pack):
         packed = path.read_bytes()
     file = tmp_path / f"rows.csv.{pack}"
     file.write_bytes(packed)
-    assert len(texts(Reader([file], label_type="text"))) == 20_000
+    assert len(texts(Reader([file], label_type="text"))) == 5_000
     wrongs = [packed[: len(packed) // 2], packed[:20]]
     if pack in ("gz", "bz2"):  # the others are often written without checksums
         wrongs.append(packed[:200] + b"junk" * 50 + packed[400:])

@@ -216,15 +216,15 @@ class _Buffer:
     """What has been read and not yet used, and whether more is to come."""
 
     def __init__(self, source: Utf8) -> None:
-        self._source = source
+        self.source = source
         self.data = b""
         self.final = False
 
     def fill(self, size: int, line: int) -> None:
         """Read on; twice as much as is held, where that is more than `size`."""
         if len(self.data) > LONGEST_ROW:
-            raise too_long(self._source.name, line)
-        piece = self._source.read(max(size, len(self.data)))
+            raise too_long(self.source.name, line)
+        piece = self.source.read(max(size, len(self.data)))
         self.final = not piece
         self.data += piece
 
@@ -275,7 +275,7 @@ def _first_row(
     if not len(rows.lines):
         return None
     line = int(rows.lines[0])
-    name = buffer._source.name
+    name = buffer.source.name
     if rows.status[0] in (OPEN, AFTER):
         raise DataError(f"{name}, line {line}: {_reason(rows, 0, 0)}; {_NO_QUOTES}")
     slots = np.arange(rows.fields[0])

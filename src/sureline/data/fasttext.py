@@ -11,7 +11,7 @@ import numpy as np
 from sureline.data.badrows import BadRows
 from sureline.data.blocks import line_blocks
 from sureline.data.parts import Ask, Faults, Part
-from sureline.data.scanning import NEWLINE, RETURN, find_byte
+from sureline.data.scanning import NEWLINE, RETURN, find_byte, find_either
 from sureline.data.slices import gather
 from sureline.data.streams import Utf8
 
@@ -86,7 +86,7 @@ def _split_lines() -> Any:
     signature = i8(
         *(given(u1), given(u1), flag, array(i8, 2), array(i8, 2), array(i8), array(i8), i8)
     )
-    return compiled(split_lines, signature, (find_byte,))
+    return compiled(split_lines, signature, (find_byte, find_either))
 
 
 def read_fasttext(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:

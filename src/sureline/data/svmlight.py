@@ -18,6 +18,7 @@ from sureline.data.scanning import (
     SPACE,
     TAB,
     find_byte,
+    find_either,
     find_marked,
     parse_number,
     read_number,
@@ -144,7 +145,9 @@ def _split_lines() -> Any:
         *(given(types.uint8), flag, given(flag), array(f8), array(i8, 2), array(i8), array(i8)),
         *(array(i8), array(types.int32), array(f8), array(i8, 2), i8),
     )
-    return compiled(split_lines, signature, (find_byte, find_marked, skip_marked, parse_number))
+    return compiled(
+        split_lines, signature, (find_byte, find_either, find_marked, skip_marked, parse_number)
+    )
 
 
 def read_svmlight(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:

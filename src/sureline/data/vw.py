@@ -178,7 +178,20 @@ def copy_words(block: Any, start: Any, stop: Any, gap: Any, out: Any, first: Any
 
     Returns where they end there.
     """
+    while start < stop and gap[block[start]]:
+        start += 1
+    while stop > start and gap[block[stop - 1]]:
+        stop -= 1
     source = block[start:stop]
+    # Most texts have single spaces already, which takes but a look (on vectors) and a copy.
+    odd = 0
+    for i in range(source.shape[0] - 1):
+        odd |= int(source[i] == TAB) | (int(source[i] == SPACE) & int(source[i + 1] == SPACE))
+    if not odd:
+        if at > first and source.shape[0] > 0:
+            out[at] = SPACE
+            at += 1
+        return copy_bytes(block, start, stop, out, at)
     target = out[first:]
     written = at - first
     apart = True
