@@ -273,7 +273,7 @@ def test_the_least_certain_features_are_forgotten():
     kept = set(model.get_feature_names_out())
     # What many texts have is known best.
     assert {"you", "to", "i"} <= kept
-    assert np.mean(model.predict(TEXTS) == np.array(LABELS)) > 0.8
+    assert np.mean(model.predict(TEXTS) == np.array(LABELS)) > several(0.85, 0.6)
     told = TextFeatures(max_features=most).fit(TEXTS)
     assert {"you", "to", "i", "a", "the"} <= set(told.get_feature_names_out())
 

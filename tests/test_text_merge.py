@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sureline
+from cases import several
 from sureline import AROWClassifier, InvalidParameter, PAClassifier, TextClassifier
 from test_text import KINDS, LABELS, TEXTS, learned, topics
 
@@ -55,7 +56,7 @@ def test_merged_models_predict_learn_and_save(kind, tmp_path):
     merged = shards[0].merge(shards[1], how=how)
     assert [learned(shard) for shard in shards] == before
     accuracy = np.mean(merged.predict(TEXTS) == np.array(LABELS))
-    assert accuracy > 0.85
+    assert accuracy > several(0.85, 0.6)
     merged.save(tmp_path / "merged.sureline")
     loaded = sureline.load(tmp_path / "merged.sureline")
     for model in (merged, loaded):

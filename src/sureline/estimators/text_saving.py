@@ -82,6 +82,7 @@ def text_from_parts(
         )
     try:
         scheme = model._scheme()
+        model._chosen()
     except (InvalidParameter, TypeError, ValueError) as problem:
         raise ModelFileError(f"its parameters do not exist: {problem}") from None
     columns = _columns(model, member(metadata, "columns", dict), tensors)
