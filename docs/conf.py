@@ -43,18 +43,27 @@ html_show_sphinx = False
 METHODS = (
     "fit",
     "partial_fit",
+    "learn_one",
     "forget_class",
     "predict",
+    "predict_one",
     "predict_ranking",
     "predict_proba",
+    "predict_proba_one",
     "decision_function",
     "decision_distribution",
+    "explain",
+    "top_features",
+    "transform",
+    "get_feature_names_out",
+    "save",
+    "merge",
 )
 autosummary_context = {
     "methods_by_class": {
         name: [method for method in METHODS if hasattr(getattr(sureline, name)(), method)]
         for name in sureline.__all__
-        if name.endswith("Classifier")
+        if name.endswith(("Classifier", "Features"))
     }
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Sequence
 from typing import (
     Any,
     Literal,
@@ -32,14 +33,15 @@ coef_ : array of shape (1, n_features) or (n_classes, n_features)
     ``classes_[1]``; more have a row each.
 intercept_ : array of shape (1,) or (n_classes,)
     The mean of the constant feature's weight.
-{variances}n_features_in_ : int
+{variances}{features} : int
     The number of features.
 n_iter_ : int
     The number of passes made.
 n_seen_, n_updates_, n_mistakes_ : int
     How many examples were learned from, changed the model, and were classified wrong just before
     they were learned; over all passes.
-validation_scores_ : list of float
+"""
+STOPPED = """validation_scores_ : list of float
     With early stopping, the accuracy on the held-out examples after each pass.
 """
 VARIANCES = """variance_ : array of shape (1, n_features) or (n_classes, n_features)
@@ -82,8 +84,12 @@ def documented(cls: C) -> C:
         lines += [f"{field.name} : {kind}, default={field.default!r}", f"    {meaning}"]
     attributes = ""
     if issubclass(cls, ClassifierMixin):
-        unsure = "covariance" in hints or "estimator" in hints
-        attributes = ATTRIBUTES.format(variances=VARIANCES if unsure else "")
+        texts = "estimator" in hints
+        attributes = ATTRIBUTES.format(
+            variances=VARIANCES if texts or "covariance" in hints else "",
+            features="n_features_" if texts else "n_features_in_",
+        )
+        attributes += "" if texts else STOPPED
     sections = "\n".join(lines) + "\n" + attributes
     head, examples, tail = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n")
     made.__doc__ = f"{head.rstrip()}\n\n{sections}\n{examples}{tail}"
@@ -99,6 +105,10 @@ def _kind(parameter: Parameter | None, hint: Any) -> str:
     choices = get_args(hint)
     if choices and all(isinstance(choice, (str, int)) for choice in choices):
         return "{" + ", ".join(repr(choice) for choice in choices) + "}"
+    if get_origin(hint) is tuple:
+        return f"({', '.join(_kind(None, choice) for choice in choices)})"
+    if get_origin(hint) is Sequence:
+        return f"list of {_kind(None, choices[0])}"
     if choices and get_origin(hint) is not None and not isinstance(hint, type):
         names = [_kind(None, choice) for choice in choices]
         return " or ".join(names) if "Mapping" not in str(get_origin(hint)) else "dict"

@@ -56,14 +56,18 @@ class Explanation:
 
     def __str__(self) -> str:
         """The reasons for the label, as a table."""
+
+        def told(number: float) -> str:  # adding 0 turns a negative zero into a positive one
+            return f"{round(number, 4) + 0.0:+.4f}"
+
         sure = "" if self.probability is None else f" (probability {self.probability:.3f})"
         reasons = self.classes[self.label]
-        lines = [f"{self.label}{sure}, score {reasons.score:+.4f}"]
+        lines = [f"{self.label}{sure}, score {told(reasons.score)}"]
         for each in reasons.features:
             spread = "" if each.variance is None else f" ± {each.variance**0.5:.4f}"
             lines.append(
-                f"  {each.share:+.4f}  {each.feature}  (weight {each.weight:+.4f}{spread})"
+                f"  {told(each.share)}  {each.feature}  (weight {told(each.weight)}{spread})"
             )
-        lines.append(f"  {reasons.rest:+.4f}  other features")
-        lines.append(f"  {reasons.constant:+.4f}  constant")
+        lines.append(f"  {told(reasons.rest)}  other features")
+        lines.append(f"  {told(reasons.constant)}  constant")
         return "\n".join(lines)

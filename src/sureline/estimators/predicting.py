@@ -63,8 +63,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
 
         Returns
         -------
@@ -78,8 +78,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
 
         Returns
         -------
@@ -93,8 +93,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
         k : int
             How many classes; more than there are means all.
 
@@ -118,8 +118,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
 
         Returns
         -------
@@ -141,8 +141,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
         method : {"integral", "sampling"}, default="integral"
             By quadrature, which gives the same every time, or by drawing weight vectors and
             counting whom they vote for, as the multi-class paper does.
@@ -163,10 +163,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(
                 f"{type(self).__name__}: method must be 'integral' or 'sampling', got {method!r}"
             )
+        return self._integrated(mean, deviation)
+
+    def _integrated(self, mean: Floats, deviation: Floats) -> Floats:
+        """The probability of each class, by quadrature."""
+        if mean.ndim == 2:
+            return chances(mean, deviation)
         if self.classes_.size == 1:
             return np.ones((mean.size, 1))
-        if self.classes_.size > 2:
-            return chances(mean, deviation)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(mean == 0, 0.0, mean / deviation)
         return np.column_stack([ndtr(-z), ndtr(z)])
@@ -348,17 +352,15 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def _moments(self, X: Any) -> tuple[Floats, Floats]:
         """The means and the standard deviations of scores, as they are told."""
-        learner = self._learner()
-
-        def both(rows: Rows) -> tuple[Floats, Floats]:
-            mean, deviation = (
-                learner.scores(self._state, rows),
-                learner.deviations(self._state, rows),
-            )
-            return self._by_class(mean), self._by_class(deviation)
-
-        parts = self._answers(X, both)
+        parts = self._answers(X, self._moments_of)
         mean, deviation = (np.concatenate(some) for some in zip(*parts, strict=True))
+        return mean, deviation
+
+    def _moments_of(self, rows: Rows) -> tuple[Floats, Floats]:
+        """The same of rows."""
+        learner = self._learner()
+        mean = self._by_class(learner.scores(self._state, rows))
+        deviation = self._by_class(learner.deviations(self._state, rows))
         if deviation.shape[1] == 2:
             return self._told(mean), np.hypot(deviation[:, 0], deviation[:, 1])
         return self._told(mean), deviation[:, 0] if deviation.shape[1] == 1 else deviation

@@ -81,7 +81,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     ['bill', 'ham', 'spam']
     """
 
-    estimator: Any = described(
+    estimator: OnlineClassifier | None = described(
         None,
         "The online classifier that learns the weights, or None for the default. Its own "
         "`max_iter`, `shuffle` and `random_state` are not used: these here are.",
@@ -339,11 +339,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             label = self._best(rows).tolist()[0]
             means, variances = self._columns_of(rows.indices[: rows.indptr[1]])
             constants, spreads = self._columns_of(np.array([-1]))
+            classes = self.classes_.tolist()
+            probability = None
+            if self._has_variance:
+                chance = self._integrated(*self._moments_of(rows))[0]
+                probability = float(chance[classes.index(label)])
         names = self._spelled(known, found)
         values = rows.data[: rows.indptr[1]].astype(np.float64)
-        classes = self.classes_.tolist()
         constant = float(known.online.fit_intercept)
-        probability = self.predict_proba_one(text)[label] if self._has_variance else None
         told = dict[Any, Reasons]()
         for k, name in enumerate(classes):
             shares = means[:, k] * values
