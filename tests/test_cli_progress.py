@@ -57,7 +57,8 @@ def test_rows_double_and_the_last_one_is_shown():
 def test_rows_of_a_resumed_run_tell_what_happened_since():
     lines = list[str]()
     rows = DoublingRows(lines.append)
-    rows.tell(moment(100, 100, 50, 40))
+    rows.begin(moment(100, 100, 50, 40))
+    rows.tell(moment(101, 101, 50, 40))
     rows.tell(moment(128, 128, 57, 47))
     rows.end()
     assert lines[-1].split() == ["128", "2", "1,280", "36.72%", "25.00%", "25.00%"]
@@ -67,6 +68,7 @@ def test_no_rows_where_nothing_was_told():
     lines = list[str]()
     DoublingRows(lines.append).end()
     silence = Silence()
+    silence.begin(moment(1, 1, 1, 1))
     silence.tell(moment(1, 1, 1, 1))
     silence.end()
     assert (lines, silence.next_stop(7)) == ([], None)
@@ -82,13 +84,15 @@ def test_the_live_line_tells_rate_error_and_what_is_left(monkeypatch):
     console = screen()
     line = LiveLine(console)
     assert line.next_stop(3) is None
-    line.tell(moment(0, 0, 0, 0, 0.0))
+    line.begin(moment(0, 0, 0, 0, 0.0))
     for step in range(1, 5):
         now[0] += 1.0
         line.tell(moment(1000 * step, 1000 * step, 500 * step, 100 * step, step / 8))
     line.end()
     shown = console.file.getvalue()
-    assert "50% 0:04 4,000 · 1,000/s · 0.1 MB/s · error 10.00% (now 10.00%) · changing 50.00%" in shown
+    assert (
+        "50% 0:04 4,000 · 1,000/s · 0.1 MB/s · error 10.00% (now 10.00%) · changing 50.00%" in shown
+    )
     assert "12% 0:07 1,000 · 1,000/s" in shown
 
 
@@ -147,20 +151,30 @@ def interrupt() -> None:
 
 def test_an_interruption_waits_for_the_end_of_the_work():
     done = list[str]()
-    with Patience() as patience, pytest.raises(KeyboardInterrupt):
-        with patience.working():
-            interrupt()
-            done.append("all of it")
-        done.append("never")
+
+    def work() -> None:
+        with Patience() as patience:
+            with patience.working():
+                interrupt()
+                done.append("all of it")
+            done.append("never")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert done == ["all of it"]
 
 
 def test_a_second_interruption_does_not_wait():
     done = list[str]()
-    with Patience() as patience, pytest.raises(KeyboardInterrupt), patience.working():
-        interrupt()
-        interrupt()
-        done.append("never")
+
+    def work() -> None:
+        with Patience() as patience, patience.working():
+            interrupt()
+            interrupt()
+            done.append("never")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert done == []
 
 
@@ -216,7 +230,9 @@ def test_runs_that_the_buffer_mixes_are_not_worth_a_warning():
     assert not seen(labels, in_order=False).late()
     watch = seen(labels, in_order=False, limit=20_000)
     assert watch.late()
-    assert watch.warning().endswith("; raise --buffer above 0.0190735 MB, or mix the rows beforehand")
+    assert watch.warning().endswith(
+        "; raise --buffer above 0.0190735 MB, or mix the rows beforehand"
+    )
     assert not seen((["a"] * 60 + ["b"] * 60) * 20, in_order=False, limit=20_000).late()
 
 
@@ -265,9 +281,11 @@ def test_values_get_the_type_of_their_parameter(pair, value):
 
 def test_parameters_of_reading_that_have_no_option_can_be_set():
     assert Settings(None, ("min_length=3",)).text_model().min_length == 3
-    with pytest.raises(InvalidParameter, match="--set min_length is about texts, but f.svm holds"):
+    with pytest.raises(InvalidParameter, match=r"--set min_length is about texts, but f.svm holds"):
         Settings(None, ("min_length=3",)).number_model("f.svm")
-    with pytest.raises(InvalidParameter, match="--ngrams is about texts, but f.svm holds svmlight"):
+    with pytest.raises(
+        InvalidParameter, match=r"--ngrams is about texts, but f.svm holds svmlight"
+    ):
         Settings(None, (), {"ngrams": (1, 1)}).number_model("f.svm")
 
 
@@ -310,6 +328,9 @@ def test_ranges_are_two_numbers_or_none():
 
 def test_the_steering_options_reach_the_model():
     steering = {"max_iter": 3, "shuffle": False, "random_state": 7}
-    for model in (Settings(steering=steering).text_model(), Settings(steering=steering).number_model("")):
+    for model in (
+        Settings(steering=steering).text_model(),
+        Settings(steering=steering).number_model(""),
+    ):
         assert {name: getattr(model, name) for name in steering} == steering
     assert sureline.TextClassifier is TextClassifier

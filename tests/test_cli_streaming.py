@@ -121,7 +121,9 @@ def test_svmlight_rows_are_learned_as_partial_fit_learns_them(name, classes, tmp
     assert model.classes_.tolist() == expected.classes_.tolist()
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     np.testing.assert_array_equal(model.intercept_, expected.intercept_)
-    np.testing.assert_array_equal(model._state.table, expected._state.table[..., : model._state.table.shape[2]])
+    np.testing.assert_array_equal(
+        model._state.table, expected._state.table[..., : model._state.table.shape[2]]
+    )
     assert stream.counts == (60, expected.n_updates_, expected.n_mistakes_)
     # Settled, it goes on as if it had not been.
     wider = csr_array((np.ones(2), np.array([3, 99]), np.array([0, 1, 2])), shape=(2, 100))
@@ -183,7 +185,7 @@ def test_two_classes_of_a_wide_model_are_told_as_one_score():
 
 def test_texts_and_numbers_are_not_taken_for_each_other():
     X, _ = numbers()
-    with pytest.raises(DataError, match="f.svm holds svmlight rows, but the model takes texts"):
+    with pytest.raises(DataError, match=r"f.svm holds svmlight rows, but the model takes texts"):
         check_kind(TextClassifier(), Batch(matrix=X, source="f.svm"))
     with pytest.raises(DataError, match="the input holds texts, but the model takes svmlight rows"):
         check_kind(AROWClassifier(), texts_batch())

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         # Typer's usage errors have no public parent that every version of Typer shares.
         if hasattr(error, "format_message"):
-            return _complain(error.format_message(), 2)
+            return _complain(_with_hint(error), 2)
         if os.environ.get("SURELINE_DEBUG") == "1":
             import traceback
 
@@ -115,6 +115,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = f"internal error: {type(error).__name__}: {error}"
         return _complain(f"{what}; {REPORT}", 1)
     return code if isinstance(code, int) else 0
+
+
+def _with_hint(error: Any) -> str:
+    """What is wrong with the usage, and where to read more."""
+    message = str(error.format_message()).rstrip()
+    command = getattr(getattr(error, "ctx", None), "command_path", None)
+    return f"{message} (see {command} --help)" if command else message
 
 
 def _reason(error: OSError) -> str:

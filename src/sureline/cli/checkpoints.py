@@ -16,6 +16,7 @@ from sureline.errors import DataError, InvalidParameter, ModelFileError
 
 # Changing these does not change what the examples so far have taught.
 FREE = ("passes",)
+WORDS = 624  # of the state of the random generator
 
 
 @dataclass
@@ -23,8 +24,9 @@ class Position:
     """How far a run has come: whole passes, rows of the present pass, rows of all passes.
 
     `random` is the state of the random generator at the beginning of the present pass, `digest` a
-    checksum of the rows that this pass has taken so far. `first` tells, once the first pass is
-    over, how many examples it learned and how many of them it mistook.
+    checksum of the rows that this pass has taken so far. `base` is what the model had counted
+    before the run: examples, updates, mistakes. `first` tells, once the first pass is over, how
+    many examples it learned and how many of them it mistook.
     """
 
     passes: int = 0
@@ -33,6 +35,7 @@ class Position:
     skipped: int = 0
     random: dict[str, Any] = field(default_factory=dict)
     digest: list[int] = field(default_factory=lambda: [0, 0])
+    base: list[int] = field(default_factory=lambda: [0, 0, 0])
     first: list[int] | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -46,8 +49,9 @@ class Position:
         if (
             set(stored) != set(vars(cls()))
             or not all(_is_count(stored[name]) for name in whole)
-            or not _are_two_counts(stored["digest"])
-            or not (stored["first"] is None or _are_two_counts(stored["first"]))
+            or not _are_counts(stored["digest"], 2)
+            or not _are_counts(stored["base"], 3)
+            or not (stored["first"] is None or _are_counts(stored["first"], 2))
         ):
             raise ModelFileError("its position in the run is damaged")
         return cls(**stored)
@@ -57,8 +61,8 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _are_two_counts(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_count, value))
+def _are_counts(value: Any, many: int) -> bool:
+    return isinstance(value, list) and len(value) == many and all(map(_is_count, value))
 
 
 def random_state(rng: np.random.RandomState) -> dict[str, Any]:
@@ -70,10 +74,12 @@ def random_state(rng: np.random.RandomState) -> dict[str, Any]:
 def set_random_state(rng: np.random.RandomState, stored: Mapping[str, Any]) -> None:
     """Put a random generator into a state that `random_state` gave."""
     try:
-        key = np.array(stored["key"], np.uint32)
-        rng.set_state(("MT19937", key, int(stored["pos"]), 0, 0.0))
+        key, place = np.array(stored["key"], np.uint32), int(stored["pos"])
     except (KeyError, TypeError, ValueError, OverflowError):
         raise ModelFileError("its random state is damaged") from None
+    if key.shape != (WORDS,) or not 0 <= place <= WORDS:
+        raise ModelFileError("its random state is damaged")
+    rng.set_state(("MT19937", key, place, 0, 0.0))
 
 
 def add_rows(digest: list[int], batch: Batch) -> list[int]:

@@ -40,6 +40,7 @@ def evaluate(
     """
     from time import perf_counter
 
+    from sureline.cli.describing import describe_bad
     from sureline.cli.evaluate_facts import Tally
     from sureline.cli.model_files import columns_of, open_model
     from sureline.cli.options import known_reader
@@ -71,12 +72,8 @@ def evaluate(
             tally.add(labels, answer(loaded, batch))
             progress(tally.rows, reader)
     facts = tally.facts(perf_counter() - begun)
-    if reader.bad.count:
-        file, line, reason = reader.bad.first[0]
-        warn(
-            f"{reader.bad.count:,} bad rows were left out; the first is {file}, line {line}: "
-            f"{reason}"
-        )
+    if len(reader.bad):
+        warn(describe_bad(reader.bad))
     if json:
         from json import dumps
 

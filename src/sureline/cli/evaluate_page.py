@@ -81,7 +81,7 @@ def _classes(facts: Facts) -> list[RenderableType]:
         )
     title = Text("Classes", STRONG)
     if len(facts.classes) > LONGEST:
-        title.append(f": the {LONGEST} largest of {len(facts.classes):,}", "")
+        title.append(f": the {LONGEST} largest of {len(facts.classes):,}", "not bold")
     return [title, indented(table)]
 
 
@@ -89,10 +89,12 @@ def _confusions(facts: Facts) -> list[RenderableType]:
     labels = [each.label for each in facts.classes]
     if len(labels) <= WIDEST:
         return [
-            Text("Confusions", STRONG).append(" (a row is true, a column predicted)", ""),
+            Text("Confusions", STRONG).append(" (a row is true, a column predicted)", "not bold"),
             indented(_square(facts, labels)),
         ]
     wrong = sorted((each for each in facts.confusion if each[0] != each[1]), key=lambda e: -e[2])
+    if not wrong:
+        return [Text("Most frequent confusions", STRONG).append(": none", "not bold")]
     table = _plain_table()
     table.columns[0].header = "true"
     table.add_column("predicted", no_wrap=True)

@@ -14,6 +14,12 @@ from sureline.estimators import TextClassifier
 from sureline.estimators.streaming import count_features
 from sureline.model.file import read, verify
 
+# What a text classifier decides for the online classifier inside it.
+STEERING = (
+    *("max_iter", "shuffle", "random_state", "early_stopping"),
+    *("validation_fraction", "n_iter_no_change"),
+)
+
 
 def find_facts(path: str, top: int, check: bool) -> dict[str, Any]:
     """All about the model in a file; with `check`, its checksum is compared."""
@@ -33,7 +39,7 @@ def find_facts(path: str, top: int, check: bool) -> dict[str, Any]:
         "kind": described["kind"],
         "estimator": type(online).__name__,
         "rule": described["rule"],
-        "parameters": _plain(online.get_params(deep=False)),
+        "parameters": _plain(online.get_params(deep=False), *(STEERING if texts else ())),
         "texts": _plain(model.get_params(deep=False), "estimator") if texts else None,
         "scheme": getattr(model._known.scheme, "version", None) if texts else None,
         "classes": model.classes_.tolist(),
@@ -109,7 +115,7 @@ def _top(model: Any, label: Any, top: int) -> list[dict[str, Any]]:
             "deviation": None if variance is None else sqrt(variance),
         }
         for feature, weight, variance in told
-        if weight
+        if weight > 0
     ]
 
 

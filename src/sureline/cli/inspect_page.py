@@ -55,7 +55,7 @@ def _model(facts: dict[str, Any]) -> list[RenderableType]:
         "learns from": facts["kind"],
         "rule": f"{facts['rule']} ({facts['estimator']})",
         "classes": enumerate_classes(facts["classes"]),
-        "features": f"{facts['features']:,}",
+        "features": _features(facts),
         "learned": f"{seen:,} examples, {facts['passes']} passes"
         if facts["passes"] != 1
         else f"{seen:,} examples, 1 pass",
@@ -70,6 +70,13 @@ def _model(facts: dict[str, Any]) -> list[RenderableType]:
     if names:
         rows["columns"] = ", ".join(names)
     return [*_section("Model", rows), "", *_parameters("Parameters", facts["parameters"])]
+
+
+def _features(facts: dict[str, Any]) -> str:
+    count = f"{facts['features']:,}"
+    if facts["scheme"] is None:
+        return count
+    return f"{count}, by version {facts['scheme']} of the reading of texts"
 
 
 def _parameters(title: str, parameters: dict[str, Any]) -> list[RenderableType]:
@@ -123,5 +130,5 @@ def _top(classes: list[dict[str, Any]]) -> list[RenderableType]:
         table.add_row(str(each["label"]), Text(", ".join(words) or "none"))
     title = Text("What speaks most surely for each class", STRONG)
     if len(classes) > CLASSES:
-        title.append(f": the first {CLASSES} of {len(classes):,} classes", "")
+        title.append(f": the first {CLASSES} of {len(classes):,} classes", "not bold")
     return [title, indented(table)]

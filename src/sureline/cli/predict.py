@@ -96,6 +96,7 @@ def predict(
     The margin is the score of the label (of two classes: its lead over the other), the variance
     tells how uncertain that score is. Probability and variance are empty for rules that keep none.
     """
+    from sureline.cli.describing import describe_bad
     from sureline.cli.screen import warn
     from sureline.cli.writing import choose_kind, make_writer, open_output
     from sureline.errors import InvalidParameter
@@ -144,12 +145,8 @@ def predict(
             rows += len(batch)
             progress(rows, reader)
         writer.close()
-    if reader.bad.count:
-        file_name, line, reason = reader.bad.first[0]
-        warn(
-            f"{reader.bad.count:,} bad rows were left out; the first is {file_name}, line {line}: "
-            f"{reason}"
-        )
+    if len(reader.bad):
+        warn(describe_bad(reader.bad))
 
 
 def _columns(

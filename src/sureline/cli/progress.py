@@ -39,6 +39,9 @@ class Progress(Protocol):
     def next_stop(self, examples: int) -> int | None:
         """The number of examples, above this one, at which it wants to be told exactly."""
 
+    def begin(self, moment: Moment) -> None:
+        """Training starts here, after what was learned before."""
+
     def tell(self, moment: Moment) -> None:
         """Training has come so far."""
 
@@ -52,6 +55,9 @@ class Silence:
     def next_stop(self, examples: int) -> int | None:
         """At no number."""
         return None
+
+    def begin(self, moment: Moment) -> None:
+        """Say nothing."""
 
     def tell(self, moment: Moment) -> None:
         """Say nothing."""
@@ -77,10 +83,12 @@ class DoublingRows:
         """The next power of two."""
         return int(1 << examples.bit_length())
 
+    def begin(self, moment: Moment) -> None:
+        """What was learned before is not told again."""
+        self._shown = moment.counts
+
     def tell(self, moment: Moment) -> None:
         """Show a row, if the number of examples is a power of two."""
-        if self._last is None and moment.examples & (moment.examples - 1):
-            self._shown = moment.counts  # a resumed run: what happened before is not "since"
         self._last = moment
         if moment.examples & (moment.examples - 1) == 0:
             self._show(moment)
@@ -122,11 +130,16 @@ class LiveLine:
         """At no number."""
         return None
 
+    def begin(self, moment: Moment) -> None:
+        """Rates are counted from here."""
+        self._first = moment
+        self._window = [(perf_counter(), moment.counts)]
+
     def tell(self, moment: Moment) -> None:
         """Redraw the line, but not more often than anybody can read."""
         now = perf_counter()
         if self._first is None:
-            self._first = moment
+            self.begin(moment)
         self._window.append((now, moment.counts))
         while len(self._window) > 2 and self._window[1][0] < now - WINDOW:
             self._window.pop(0)

@@ -30,7 +30,7 @@ def rules(
     from sureline.rules import rules as registered
 
     known = registered()
-    shown = list(known.values()) if name is None else [_find(name, known)]
+    shown = list(known.values()) if name is None else [find_rule(name, known)]
     if json:
         from json import dumps
 
@@ -43,7 +43,7 @@ def rules(
     show(_overview(shown) if name is None else _whole(shown[0]), results())
 
 
-def _find(name: str, known: dict[str, Rule]) -> Rule:
+def find_rule(name: str, known: dict[str, Rule]) -> Rule:
     """The rule of that name, or the error that names those like it."""
     wanted = name.lower()
     if wanted in known:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from sureline.cli.rules import find_rule
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, classifier_for
 from sureline.estimators.choosing import choose_rule
@@ -75,7 +76,7 @@ class Settings:
         To name the default rule changes nothing.
         """
         usual = choose_rule(default)
-        rule = usual if self.rule is None else find_rule(self.rule)
+        rule = usual if self.rule is None else find_rule(self.rule, rules())
         estimator = default
         if rule is not usual:
             cls: Any = classifier_for(rule.name)
@@ -117,21 +118,6 @@ def read_words(path: str) -> list[str]:
     except UnicodeDecodeError:
         raise DataError(f"--stop-words {path} is not UTF-8 text; convert it first") from None
     return [line.strip() for line in lines if line.strip()]
-
-
-def find_rule(name: str) -> Rule:
-    """The rule of that name, or the error that names those like it."""
-    known = rules()
-    wanted = name.lower()
-    if wanted in known:
-        return known[wanted]
-
-    from difflib import get_close_matches
-
-    close = [each for each in known if wanted and wanted in each]
-    close = close or get_close_matches(wanted, known)
-    hint = f"did you mean {' or '.join(close)}?" if close else "sureline rules lists them all"
-    raise InvalidParameter(f"there is no rule named {name!r}; {hint}")
 
 
 def settable(rule: Rule) -> dict[str, Any]:

@@ -36,14 +36,16 @@ LONG_RUNS = "Long runs"
 
 def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
     """``name=`` for every parameter that the chosen rule has."""
-    from sureline.cli.settings import find_rule, settable
+    from sureline.cli.rules import find_rule
+    from sureline.cli.settings import settable
     from sureline.errors import SurelineError
     from sureline.estimators import TextClassifier
     from sureline.estimators.choosing import choose_rule
+    from sureline.rules import rules
 
     name = (context.params or {}).get("rule")
     try:
-        rule = find_rule(name) if name else choose_rule(TextClassifier()._chosen())
+        rule = find_rule(name, rules()) if name else choose_rule(TextClassifier()._chosen())
     except SurelineError:
         return []
     return [f"{each}=" for each in settable(rule) if each.startswith(incomplete)]
@@ -322,6 +324,7 @@ def train(
         "stop_words": stop_words,
     }
 
+    from sureline.cli.describing import describe_bad
     from sureline.cli.screen import say, silent, warn
 
     with _loading(quiet):
@@ -368,8 +371,8 @@ def train(
     except Interrupted as interrupted:
         warn(str(interrupted))
         raise typer.Exit(130) from None
-    if finished.skipped:
-        warn(f"{finished.skipped:,} bad rows were left out; {_first_bad(training.reader.bad)}")
+    if len(training.reader.bad):
+        warn(describe_bad(training.reader.bad))
     facts = _facts(finished, plan)
     if json:
         from json import dumps
@@ -425,11 +428,6 @@ def _refuse_with_continue(
             f"{given[0]} cannot be combined with --continue: the model keeps its rule and its "
             "features; leave it out, or train a new model"
         )
-
-
-def _first_bad(bad: Any) -> str:
-    file, line, reason = bad.first[0]
-    return f"the first is {file}, line {line}: {reason}"
 
 
 def _facts(finished: Finished, plan: Plan) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log
 from pathlib import Path
 from time import perf_counter
@@ -21,15 +21,16 @@ from sureline.cli.checkpoints import (
     random_state,
     set_random_state,
 )
+from sureline.cli.describing import online_of
 from sureline.cli.interrupting import Patience
 from sureline.cli.model_files import columns_of, open_model, write_model
 from sureline.cli.places import check_not_an_input, check_place
-from sureline.cli.progress import Moment, Progress
+from sureline.cli.progress import Moment, Progress, difference
 from sureline.cli.settings import Settings
 from sureline.data import Batch, LongestRun, Reader, mix
 from sureline.data.mixing import row_bytes
 from sureline.errors import DataError, InvalidParameter, ModelFileError
-from sureline.estimators.streaming import Stream, count_features, typed_labels
+from sureline.estimators.streaming import Counts, Stream, count_features, typed_labels
 
 MB = 2**20
 # So many rows of one label at the beginning of an input that keeps its order are worth a warning.
@@ -83,7 +84,6 @@ class Finished:
     position: Position
     seconds: float
     skipped: int
-    warnings: list[str] = field(default_factory=list)
 
 
 class Interrupted(Exception):
@@ -169,7 +169,7 @@ class Training:
         """Start from nothing, from a model, or from where a checkpoint stands."""
         plan = self.plan
         if self.loaded is not None:
-            self._adopt(self.loaded)
+            self.position.base = list(self._adopt(self.loaded).counts)
         if plan.checkpoint is None:
             return
         exists = Path(plan.checkpoint).exists()
@@ -205,14 +205,21 @@ class Training:
         self._adopt(model)
         self.say(f"going on from {plan.checkpoint}, after {self.position.examples:,} examples")
 
-    def _adopt(self, model: Any) -> None:
+    def _adopt(self, model: Any) -> Stream:
         self.stream = Stream(model, self.plan.classes)
+        return self.stream
+
+    def _counts(self, stream: Stream) -> Counts:
+        """What this run has counted."""
+        return difference(stream.counts, Counts(*self.position.base))
 
     def _learn(self) -> None:
         """All passes that are left."""
         position, plan = self.position, self.plan
         replaying = position.rows
         position.random = random_state(self.rng)
+        if self.stream is not None:
+            self.progress.begin(self._moment(self.stream))
         source: Iterable[Batch] = self.reader
         if self.reader.bytes_total is None and plan.passes > 1:
             source = self._all_in_memory()
@@ -235,7 +242,7 @@ class Training:
         position.rows, position.digest = 0, [0, 0]
         position.random = random_state(self.rng)
         if position.first is None and self.stream is not None:
-            counts = self.stream.counts
+            counts = self._counts(self.stream)
             position.first = [counts.seen, counts.mistakes]
             position.skipped = len(self.reader.bad)
 
@@ -313,7 +320,7 @@ class Training:
                     if position.examples % self.plan.every == 0:
                         self._save_checkpoint()
             self._done += piece.text.nbytes if piece.text is not None else piece.nbytes
-            self._tell(stream)
+            self.progress.tell(self._moment(stream))
             start = stop
 
     def _rows_to_next_stop(self) -> int:
@@ -326,7 +333,8 @@ class Training:
 
     def _stream_for(self, batch: Batch) -> Stream:
         """The stream into the model, which the first rows decide the kind of."""
-        if self.stream is None:
+        stream = self.stream
+        if stream is None:
             settings = self.plan.settings
             if batch.text is not None:
                 model: Any = settings.text_model()
@@ -337,22 +345,19 @@ class Training:
                 names, factors = zip(*online.class_weight.items(), strict=True)
                 labels = typed_labels(names, _label_dtype(batch))
                 online.set_params(class_weight=dict(zip(labels.tolist(), factors, strict=True)))
-            self._adopt(model)
-        assert self.stream is not None  # noqa: S101  for mypy: it has just been made
-        return self.stream
+            stream = self._adopt(model)
+        return stream
 
-    def _tell(self, stream: Stream) -> None:
+    def _moment(self, stream: Stream) -> Moment:
+        """How far the run has come."""
         model = stream.model
-        fitted = model.__sklearn_is_fitted__()
-        self.progress.tell(
-            Moment(
-                self.position.examples,
-                stream.counts,
-                model.classes_.size if fitted else 0,
-                count_features(model),
-                self._done,
-                self._share(),
-            )
+        return Moment(
+            self.position.examples,
+            self._counts(stream),
+            model.classes_.size if model.__sklearn_is_fitted__() else 0,
+            count_features(model),
+            self._done,
+            self._share(),
         )
 
     def _share(self) -> float | None:
@@ -380,7 +385,7 @@ class Training:
             )
         stream.settle()
         if self.plan.continued is None:
-            stream.model.n_iter_ = self.plan.passes
+            online_of(stream.model).n_iter_ = stream.model.n_iter_ = self.plan.passes
         return stream
 
     def _save_checkpoint(self) -> bool:
