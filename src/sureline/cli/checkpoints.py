@@ -88,7 +88,8 @@ def add_rows(digest: list[int], batch: Batch) -> list[int]:
     if batch.text is not None:
         content = zlib.crc32(_letters(batch.text), content)
     else:
-        content = zlib.crc32(np.ascontiguousarray(batch.matrix.data, np.float64).tobytes(), content)
+        pairs = np.column_stack([batch.matrix.indices, batch.matrix.data]).astype(np.float64)
+        content = zlib.crc32(pairs.tobytes(), content)
     if batch.label is not None:
         import pyarrow as pa
 

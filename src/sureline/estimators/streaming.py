@@ -81,7 +81,7 @@ class Stream:
     ...     text=pa.array(["win a prize", "lunch?"], pa.large_string()),
     ...     label=pa.array(["spam", "ham"], pa.large_string()),
     ... )
-    >>> stream = Stream(TextClassifier())
+    >>> stream = Stream(TextClassifier(), classes=["ham", "spam"])
     >>> stream.learn(rows)
     >>> stream.counts.seen, stream.model.predict_one("a prize")
     (2, 'spam')
