@@ -48,7 +48,7 @@ def place_of(table: Any, keys: Any, k: int, start: int, stop: int) -> int:
             prefetch(table, np.int64(keys[ahead]) & mask)
     if k + AHEAD < stop:
         prefetch(table, np.int64(keys[k + AHEAD]) & mask)
-    return np.int64(keys[k]) & mask
+    return int(np.int64(keys[k]) & mask)
 
 
 @register_jitable
