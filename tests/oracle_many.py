@@ -47,7 +47,11 @@ class ManyOracle:
         ranked = np.sort(scores)
         apart = np.diff(ranked)[(ranked[1:] != 0) | (ranked[:-1] != 0)]
         self.closest = min([self.closest, *apart])
-        if self.name == "sop" or self.name.startswith("adagrad"):
+        if self.scheme == "one-vs-rest":
+            for column, part in enumerate(self.parts):
+                part.learn(x[1:], 1.0 if column == y else -1.0, c)
+                self.closest = min(self.closest, part.closest)
+        elif self.name == "sop" or self.name.startswith("adagrad"):
             self.own(x, y, rivals[0], c, top)
         elif not x.any():
             pass

@@ -79,7 +79,7 @@ def test_numbers_out_of_range_are_refused(rule):
         ),
         (
             {"scheme": "voting"},
-            "scheme must be 'sequential' or 'parallel' or 'exact', got 'voting'",
+            "scheme must be 'sequential' or 'parallel' or 'exact' or 'one-vs-rest', got 'voting'",
         ),
         (
             {"scheme": "exact", "covariance": "full"},
@@ -112,8 +112,11 @@ def test_schemes_that_do_not_exist_are_refused():
         PerceptronClassifier(competitors=2).fit(X, Y)
     assert str(refusal.value) == (
         "PerceptronClassifier: the rule averaged-perceptron compares an example with its strongest "
-        "rival only, so that competitors must be 1 and scheme 'sequential', got 2 and 'sequential'"
+        "rival only, so that competitors must be 1 and scheme 'sequential' or 'one-vs-rest', got 2 "
+        "and 'sequential'"
     )
+    with pytest.raises(InvalidParameter, match="competitors must be left at 1, got 'all'"):
+        AROWClassifier(scheme="one-vs-rest", competitors="all").fit(X, Y)
     with pytest.raises(InvalidParameter, match="the rule scw-i has no scheme='parallel' with"):
         SCWClassifier(scheme="parallel").fit(X, Y)
     with pytest.raises(InvalidParameter, match="slack must be 'shared' or 'each', got 'none'"):

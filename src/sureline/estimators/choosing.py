@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sureline.errors import InvalidParameter
-from sureline.estimators.learner import SCHEMES, Learner
+from sureline.estimators.learner import ONE_VS_REST, SCHEMES, Learner
 from sureline.rules import Parameter, Rule, rules
 
 FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
@@ -27,7 +27,7 @@ def choose_learner(estimator: Any) -> Learner:
         value = getattr(estimator, name)
         if not isinstance(value, (bool, np.bool_)):
             raise InvalidParameter(f"{owner}: {name} must be True or False, got {value!r}")
-    choices = {"dtype": ("float32", "float64"), "scheme": tuple(SCHEMES), **rule.choices}
+    choices = {"dtype": ("float32", "float64"), "scheme": (*SCHEMES, ONE_VS_REST), **rule.choices}
     for name, allowed in choices.items():
         value = getattr(estimator, name)
         if value not in allowed:
@@ -81,10 +81,16 @@ def choose_covariance(estimator: Any, rule: Rule) -> str:
             f"{owner}: the rule {rule.name} has no covariance={covariance!r}; "
             f"choose one of {', '.join(map(repr, rule.covariances))}"
         )
-    if not rule.several and (estimator.competitors != 1 or scheme != "sequential"):
+    if scheme == "one-vs-rest":
+        if estimator.competitors != 1:
+            raise InvalidParameter(
+                f"{owner}: scheme='one-vs-rest' compares every class with all others, so that "
+                f"competitors must be left at 1, got {estimator.competitors!r}"
+            )
+    elif not rule.several and (estimator.competitors != 1 or scheme != "sequential"):
         raise InvalidParameter(
             f"{owner}: the rule {rule.name} compares an example with its strongest rival "
-            f"only, so that competitors must be 1 and scheme 'sequential', got "
+            f"only, so that competitors must be 1 and scheme 'sequential' or 'one-vs-rest', got "
             f"{estimator.competitors!r} and {scheme!r}"
         )
     if covariance not in rule.schemes[scheme]:

@@ -15,6 +15,11 @@ from sureline.kernels import rivals
 from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
+from sureline.kernels.one_vs_rest import (
+    LEARN_FULL_ONE_VS_REST,
+    LEARN_ONE_VS_REST,
+    LEARN_OWN_ONE_VS_REST,
+)
 from sureline.kernels.own import LEARN_OWN, LEARN_OWN_RIVALS, SCORE_OWN
 from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
 from sureline.kernels.scoring import SCORE, SCORE_ONE, SPREAD
@@ -37,6 +42,7 @@ PROJECTIONS = {
     "diagonal-l2": rivals.L2,
     "diagonal-exact": rivals.BEST,
 }
+ONE_VS_REST = "one-vs-rest"
 SCHEMES = {
     "sequential": rivals.SEQUENTIAL,
     "parallel": rivals.PARALLEL,
@@ -117,7 +123,11 @@ class Learner:
         messages, how many rows the caller learned before these.
         """
         if state.wide:
-            failed = self._learn_rivals(state, (*rows, codes, weight, order), rows.longest, rank)
+            labelled = (*rows, codes, weight, order)
+            if self.scheme == ONE_VS_REST:
+                failed = self._learn_one_vs_rest(state, labelled, rows.longest)
+            else:
+                failed = self._learn_rivals(state, labelled, rows.longest, rank)
             state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
         else:
             sign = np.where(codes == 1, 1.0, -1.0)
@@ -233,14 +243,62 @@ class Learner:
             )
         return failed
 
+    def _learn_one_vs_rest(self, state: State, examples: tuple[Any, ...], longest: int) -> int:
+        """Learn many classes, each against all others; return the row that overflowed, or -1."""
+        size = state.table.shape[0]
+        rule, covariance = self.rule, state.layout.covariance
+        failed: int
+        if rule.kernel is not None:
+            arrays = (state.table, state.stamps, state.used, state.clock, self.constant, self.p)
+            own = (*arrays, *self._own(rule.kernel), state.counts)
+            failed = LEARN_OWN_ONE_VS_REST.compiled(self.dtype)(*examples, *own)
+        elif covariance == "full":
+            failed = LEARN_FULL_ONE_VS_REST.compiled(self.dtype)(
+                *examples,
+                state.table,
+                state.covariance,
+                state.used,
+                self.constant,
+                self._step,
+                self.a,
+                self.b,
+                self.share,
+                *self._floors,
+                np.empty((1, size)),
+                np.empty(size, self.dtype),
+                state.counts,
+            )
+        else:
+            failed = LEARN_ONE_VS_REST.compiled(self.dtype)(
+                *examples,
+                state.table,
+                state.used,
+                self.constant,
+                self._step,
+                self._exact,
+                self.a,
+                self.b,
+                self.share,
+                PROJECTIONS[covariance],
+                rule.average,
+                FLOOR * self.initial_variance,
+                state.clock,
+                np.empty(longest + 1),
+                np.empty(longest + 1),
+                state.counts,
+            )
+        return failed
+
     def widen(self, state: State, limit_gb: float, owner: str) -> State:
         """A wide state that goes on from one in which two classes share a column.
 
         The classes get the mean with its two signs, halved, and half of the variance each: the
-        difference of their scores is distributed as the one score was. A third class starts from
-        nothing, with a score of 0, which is below one of the two. Features that learning has not
-        changed start from nothing for all, as those do that are met later.
+        difference of their scores is distributed as the one score was. One against the rest, each
+        gets all of it: both have learned the same problem. A third class starts from nothing, with
+        a score of 0, which is below one of the two. Features that learning has not changed start
+        from nothing for all, as those do that are met later.
         """
+        part = 1.0 if self.scheme == ONE_VS_REST else 0.5
         roomy = self.layout.size_gb(state.features, 4) <= limit_gb
         wide = self.layout.allocate(state.features, 4 if roomy else 3, limit_gb, owner)
         wide.wide, wide.used = True, 2
@@ -254,18 +312,18 @@ class Learner:
         values = state.table[touched, :, 0].astype(np.float64)
         if kernel is not None:
             stamps = state.stamps[touched, 0] if kernel.stamps else np.zeros(1)
-            halves = kernel.weights(values, stamps, state.clock, self.p) / 2.0
-            values = kernel.slots(halves, values, values / 2.0, state.clock, self.p)
+            parts = kernel.weights(values, stamps, state.clock, self.p) * part
+            values = kernel.slots(parts, values, values * part, state.clock, self.p)
             if kernel.stamps:
                 wide.stamps[touched, :2] = state.clock
         else:
-            values /= 2.0
+            values *= part
         signs = np.ones_like(values)
         signs[:, :: 1 if state.layout.covariance == "identity" and not kernel else 2] = -1.0
         wide.table[touched, :, 0], wide.table[touched, :, 1] = signs * values, values
         if state.covariance.size:
             block = touched[:, np.newaxis], touched
-            wide.covariance[(slice(0, 2), *block)] = state.covariance[(0, *block)] / 2.0
+            wide.covariance[(slice(0, 2), *block)] = state.covariance[(0, *block)] * part
         return wide
 
     # -- predicting ----------------------------------------------------------------------------

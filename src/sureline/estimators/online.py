@@ -36,10 +36,11 @@ class OnlineClassifier(Merging, Saving, Predicting):
         "With how many of the strongest rival classes an example is compared; more than there are "
         "means all. Two classes ignore it.",
     )
-    scheme: Literal["sequential", "parallel", "exact"] = described(
+    scheme: Literal["sequential", "parallel", "exact", "one-vs-rest"] = described(
         "sequential",
         "How the steps against several rivals are joined: one after the other, averaged, or "
-        "found together, as the nearest model that satisfies them all. Two classes ignore it.",
+        "found together, as the nearest model that satisfies them all. Or 'one-vs-rest': every "
+        "class learns to tell itself from all others. Two classes ignore it.",
     )
     max_iter: int = described(5, "How many passes `fit` makes over the examples, at most.")
     shuffle: bool = described(

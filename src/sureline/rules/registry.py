@@ -135,13 +135,14 @@ class Rule:
 
     @property
     def schemes(self) -> dict[str, tuple[str, ...]]:
-        """The covariances with which each way to join several rivals exists."""
+        """The covariances with which each way to learn many classes exists."""
         kept = self.covariances or ("identity",)
         diagonal = tuple(each for each in kept if each != "full")
         return {
             "sequential": kept,
             "parallel": diagonal if self.parallel else (),
             "exact": tuple(each for each in kept if each in self.joint),
+            "one-vs-rest": kept,
         }
 
     @property
