@@ -29,10 +29,12 @@ SCHEMES = {
     "sequential": "One step a rival, each from where the step before it ended.",
     "parallel": "All steps start from the same model, and their average is taken.",
     "exact": "One step for all rivals: the optimum under all their constraints at once.",
+    "one-vs-rest": "No rivals: every class learns to tell itself from all others.",
 }
 STRONGEST = (
     "The rule compares an example with its strongest rival only, so that `competitors` must be 1 "
-    'and `scheme` must be `"sequential"`.'
+    'and `scheme` must be `"sequential"`; or every class with all others, by '
+    '`scheme="one-vs-rest"`.'
 )
 SLOTS = (
     "Two classes share one column, and from the third on each has its own, which scores half as "
