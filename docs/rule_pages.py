@@ -64,8 +64,8 @@ step is optimal, and every difference from the paper.
 ## Every combination
 
 The table holds all combinations of a rule, a covariance and a scheme. A cell names the schemes
-that exist: {legend}, each with any number of competitors; or **1**, `sequential` with the
-strongest rival only. What is not in the table does not exist; asking for it is an
+that exist: {legend}. The first three go with any number of competitors; **1** is `sequential` with
+the strongest rival only. What is not in the table does not exist; asking for it is an
 {{py:class}}`~sureline.InvalidParameter` that names what does. The scheme matters only with more
 than two classes.
 
@@ -126,10 +126,10 @@ def letter(scheme: str) -> str:
 
 def mark(rule: Rule, covariance: str) -> str:
     """The cell of a rule and a covariance in the table of combinations."""
-    existing = schemes(rule, covariance)
-    if existing and not rule.several:
-        return "1"
-    return "\N{NO-BREAK SPACE}".join(map(letter, existing)) or "–"
+    marks = [letter(scheme) for scheme in schemes(rule, covariance)]
+    if not rule.several:
+        marks = ["1" if each == "S" else each for each in marks]
+    return "\N{NO-BREAK SPACE}".join(marks) or "–"
 
 
 def schemes(rule: Rule, covariance: str) -> list[str]:

@@ -309,6 +309,7 @@ parameters   C = 1.5 in (0, inf): What it costs.
 covariances  diagonal-kl, full
 schemes      sequential with diagonal-kl, full
              parallel with diagonal-kl
+             one-vs-rest with diagonal-kl, full
 problem      argmin ½‖w‖² subject to y w·x ≥ 1.
 symbols      w, the weights.
 differences  not at all.
@@ -353,6 +354,7 @@ def test_rules_for_machines():
             "sequential": ["diagonal-kl", "full"],
             "parallel": ["diagonal-kl"],
             "exact": [],
+            "one-vs-rest": ["diagonal-kl", "full"],
         },
         "several": True,
         "problem": ["argmin ½‖w‖² subject to y w·x ≥ 1."],
@@ -397,7 +399,8 @@ def test_every_scheme_that_is_listed_exists_and_no_other():
             for covariance in described["covariances"] or ["identity"]:
                 if covariance != "identity":
                     made.set_params(covariance=covariance)
-                made.set_params(scheme=scheme, competitors=2 if described["several"] else 1)
+                rivals = 2 if described["several"] and scheme != "one-vs-rest" else 1
+                made.set_params(scheme=scheme, competitors=rivals)
                 if covariance in kept:
                     assert made._learner().scheme == scheme
                 else:
@@ -421,12 +424,12 @@ def test_the_case_of_a_name_does_not_matter():
 def test_a_rule_without_a_variance_says_so():
     out = run("rules", "pa")[1]
     assert "covariances  none: it does not tell how sure it is\n" in out
-    assert "schemes      sequential, parallel, exact\n" in out
+    assert "schemes      sequential, parallel, exact, one-vs-rest\n" in out
 
 
 def test_a_rule_that_meets_one_rival_says_so():
     out = run("rules", "perceptron")[1]
-    assert "schemes      sequential, with the strongest rival only\n" in out
+    assert "schemes      sequential, with the strongest rival only; one-vs-rest\n" in out
 
 
 # -- demo --------------------------------------------------------------------------------------

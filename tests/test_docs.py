@@ -233,9 +233,9 @@ def test_table_of_rules_shows_every_combination(rule_pages: ModuleType) -> None:
         marks = [cell.strip() for cell in row.split("|")[3:-1]]
         for covariance, mark in zip([*registry.COVARIANCES, "identity"], marks, strict=True):
             shown |= {(name, covariance, letter) for letter in mark.split() if letter != "–"}
-    letters = {"sequential": "S", "parallel": "P", "exact": "E"}
+    letters = {"sequential": "S", "parallel": "P", "exact": "E", "one-vs-rest": "O"}
     assert shown == {
-        (name, covariance, letters[scheme] if rule.several else "1")
+        (name, covariance, "1" if scheme == "sequential" and not rule.several else letters[scheme])
         for name, rule in rules().items()
         for scheme, kept in rule.schemes.items()
         for covariance in kept

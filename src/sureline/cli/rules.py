@@ -115,9 +115,9 @@ def _covariances(rule: Rule) -> str:
 
 
 def _schemes(rule: Rule) -> list[str]:
-    """The ways to join the steps against several rivals, with the covariances each exists for."""
+    """The ways to learn many classes, with the covariances each exists for."""
     if not rule.several:
-        return ["sequential, with the strongest rival only"]
+        return ["sequential, with the strongest rival only; one-vs-rest"]
     existing = {scheme: kept for scheme, kept in rule.schemes.items() if kept}
     if not _covariances(rule):
         return [", ".join(existing)]
