@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sureline.estimators import (
         AdaGradClassifier,
         AROWClassifier,
+        BoxClassifier,
         CWClassifier,
         NHERDClassifier,
         PAClassifier,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AROWClassifier",
     "AdaGradClassifier",
+    "BoxClassifier",
     "CWClassifier",
     "DataError",
     "InvalidParameter",

@@ -30,8 +30,8 @@ from sureline.rules.box import LOSSES
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# After so many passes in one order, a look at where they lead to.
-TRAIL = 5
+# After a pass over all examples, so many over those that are neither at 0 nor at their cap.
+INNER = 5
 
 TOO_LARGE = (
     "the numbers in X are too large: a margin is no longer finite. Scale the features, for "
@@ -57,6 +57,14 @@ class Sample:
         for start in range(0, rows.indices.size, 2**20):
             np.add.at(counts, rows.indices[start : start + 2**20].astype(np.int64) + 1, 1.0)
         return cls(rows, weight, counts, np.flatnonzero(counts).astype(np.int64))
+
+    def summary(self) -> tuple[float, float, Floats]:
+        """The number of rows, the largest squared norm and the counts by feature."""
+        norms, filled = np.zeros(len(self.rows)), np.diff(self.rows.indptr) > 0
+        squares = np.square(self.rows.data, dtype=np.float64)
+        norms[filled] = np.add.reduceat(squares, self.rows.indptr[:-1][filled])
+        largest = norms.max(initial=0.0) + float(self.counts[0] > 0)
+        return float(len(self.rows)), float(largest), self.counts
 
     @property
     def total(self) -> float:
@@ -168,31 +176,49 @@ class BoxSolver:
         max_iter: int,
     ) -> Solution:
         """Dual coordinate ascent from `a` until the duality gap is at most `tol`."""
-        level, _, _ = LOSSES[self.loss]
         cap, kappa = self._limits(sample)
         a = np.clip(a, 0.0, cap)
         dual, box = np.zeros((sample.counts.size, 2)), self.fresh_box(sample.counts.size - 1)
         self._gather(sample, sign, a, dual)
-        ascend, passes = ASCEND.compiled(self.dtype), 0
-        objective, gap = np.inf, np.inf
-        order, trail = rng.permutation(sign.size), [a.copy()]
-        while passes < max_iter and gap > tol:
-            seen = ascend(
-                *(*sample.rows, sign, cap, kappa, order, level, self.constant),
-                *(self.C, self.D, self.rule.steepest(self.D), self._primal, a, dual),
-            )
-            passes += 1
-            if not np.isfinite(seen):
-                raise DataError(TOO_LARGE)
-            if seen <= tol or passes == max_iter:
+        objective, gap, rounds = np.inf, np.inf, 0
+        while rounds < max_iter and gap > tol:
+            rounds += 1
+            order = rng.permutation(sign.size)
+            seen = self._ascend(sample, sign, cap, kappa, order, a, dual)
+            if seen <= tol or rounds == max_iter:
                 self._gather(sample, sign, a, dual)
                 self._unfold(sample, dual, box)
                 objective, gap = self._certify(sample, sign, cap, kappa, a, dual, box)
-            trail.append(a.copy())
-            if len(trail) > TRAIL:
-                a, dual = self._leap(sample, sign, cap, kappa, trail, dual)
-                order, trail = rng.permutation(sign.size), [a.copy()]
-        return Solution(box, a, objective, gap, passes)
+            if gap > tol:
+                free = order[(a[order] > 0.0) & (a[order] < cap[order])]
+                trail = [a.copy()]
+                for _ in range(INNER if free.size else 0):
+                    self._ascend(sample, sign, cap, kappa, free, a, dual)
+                    trail.append(a.copy())
+                if len(trail) > 2:
+                    a, dual = self._leap(sample, sign, cap, kappa, trail, dual)
+        return Solution(box, a, objective, gap, rounds)
+
+    def _ascend(
+        self,
+        sample: Sample,
+        sign: Floats,
+        cap: Floats,
+        kappa: Floats,
+        order: Integers,
+        a: Floats,
+        dual: Floats,
+    ) -> float:
+        """One pass over the examples in `order`; return the gap seen on the way."""
+        seen = float(
+            ASCEND.compiled(self.dtype)(
+                *(*sample.rows, sign, cap, kappa, order, LOSSES[self.loss][0], self.constant),
+                *(self.C, self.D, self.rule.steepest(self.D), self._primal, a, dual),
+            )
+        )
+        if not np.isfinite(seen):
+            raise DataError(TOO_LARGE)
+        return seen
 
     def _leap(
         self,
