@@ -15,7 +15,6 @@ from sureline.kernels.box import (
     ASCEND,
     CERTIFY,
     COST,
-    CURVED_INTERVAL,
     DESCEND,
     GATHER,
     INTERVAL,
@@ -47,6 +46,7 @@ class Sample:
     weight: Floats
     counts: Floats  # by feature, in how many rows it occurs; first the constant one
     touched: Integers
+    norms: Floats  # by row, squared, with the constant feature
 
     @classmethod
     def of(cls, rows: Rows, weight: Floats, features: int, constant: float) -> Sample:
@@ -56,15 +56,14 @@ class Sample:
         # In pieces, because bincount wants wide numbers.
         for start in range(0, rows.indices.size, 2**20):
             np.add.at(counts, rows.indices[start : start + 2**20].astype(np.int64) + 1, 1.0)
-        return cls(rows, weight, counts, np.flatnonzero(counts).astype(np.int64))
+        norms, filled = np.full(len(rows), constant), np.diff(rows.indptr) > 0
+        squares = np.square(rows.data, dtype=np.float64)
+        norms[filled] += np.add.reduceat(squares, rows.indptr[:-1][filled])
+        return cls(rows, weight, counts, np.flatnonzero(counts).astype(np.int64), norms)
 
     def summary(self) -> tuple[float, float, Floats]:
         """The number of rows, the largest squared norm and the counts by feature."""
-        norms, filled = np.zeros(len(self.rows)), np.diff(self.rows.indptr) > 0
-        squares = np.square(self.rows.data, dtype=np.float64)
-        norms[filled] = np.add.reduceat(squares, self.rows.indptr[:-1][filled])
-        largest = norms.max(initial=0.0) + float(self.counts[0] > 0)
-        return float(len(self.rows)), float(largest), self.counts
+        return float(len(self.rows)), float(self.norms.max()), self.counts
 
     @property
     def total(self) -> float:
@@ -140,7 +139,7 @@ class BoxSolver:
 
     @cached_property
     def _primal(self) -> Any:
-        return compiled(self.rule.primal, CURVED_INTERVAL, self.rule.inlined)
+        return compiled(self.rule.primal, INTERVAL, self.rule.inlined)
 
     @cached_property
     def _prox(self) -> Any:
@@ -210,10 +209,11 @@ class BoxSolver:
         dual: Floats,
     ) -> float:
         """One pass over the examples in `order`; return the gap seen on the way."""
+        curvature = sample.norms * self.rule.steepest(self.D) + kappa
         seen = float(
             ASCEND.compiled(self.dtype)(
-                *(*sample.rows, sign, cap, kappa, order, LOSSES[self.loss][0], self.constant),
-                *(self.C, self.D, self.rule.steepest(self.D), self._primal, a, dual),
+                *(*sample.rows, sign, cap, kappa, curvature, order, LOSSES[self.loss][0]),
+                *(self.constant, self.C, self.D, self._primal, a, dual),
             )
         )
         if not np.isfinite(seen):

@@ -18,14 +18,7 @@ from numba.extending import register_jitable
 from sureline.kernels.compiling import Kernel, array, f8, given, i8, rows
 
 INTERVAL = types.UniTuple(f8, 2)(f8, f8, f8, f8)
-CURVED_INTERVAL = types.UniTuple(f8, 4)(f8, f8, f8, f8)
 COST = f8(f8, f8, f8, f8)
-
-# How often a visit looks along its line before it falls back to the step that is always safe.
-LOOKS = 4
-# A look that leaves this share of the slope is good enough.
-ENOUGH = 0.1
-
 
 @register_jitable
 def answer(margin: float, level: float, kappa: float, cap: float) -> float:
@@ -36,35 +29,6 @@ def answer(margin: float, level: float, kappa: float, cap: float) -> float:
     return cap if short >= kappa * cap else short / kappa
 
 
-@register_jitable
-def look(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    dual: Any,
-    constant: float,
-    y: float,
-    step: float,
-    C: float,
-    D: float,
-    primal: Any,
-) -> tuple[float, float]:
-    """The worst margin of a row after its a has grown by `step`, and the curvature there."""
-    margin = curvature = 0.0
-    if constant > 0.0:
-        mu, sigma, base, cross = primal(dual[0, 0] + step * y, dual[0, 1] + step, C, D)
-        margin += y * mu - sigma
-        curvature += base + y * cross
-    for k in range(start, stop):
-        j, x = indices[k] + 1, np.float64(data[k])
-        z, size = y * x, abs(x)
-        mu, sigma, base, cross = primal(dual[j, 0] + step * z, dual[j, 1] + step * size, C, D)
-        margin += z * mu - size * sigma
-        curvature += x * x * base + z * size * cross
-    return margin, curvature
-
-
 def ascend(
     indptr: Any,
     indices: Any,
@@ -72,75 +36,49 @@ def ascend(
     sign: Any,
     cap: Any,
     kappa: Any,
+    curvature: Any,
     order: Any,
     level: float,
     constant: float,
     C: float,
     D: float,
-    steepest: float,
     primal: Any,
     a: Any,
     dual: Any,
 ) -> float:
     """Raise the dual one example at a time, in `order`; return the gap seen on the way.
 
-    Every visit looks for the top of its line by Newton steps, which are kept as long as the slope
-    has not turned; where all overshoot, the step of the largest curvature there is goes up too.
+    `curvature` bounds that of each example's line from above, so that every step goes up.
     """
     gap = 0.0
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
-        y, old, top, bend = sign[i], a[i], cap[i], kappa[i]
-        margin, curvature = look(
-            start, stop, indices, data, dual, constant, y, 0.0, C, D, primal
-        )
-        best = answer(margin, level, bend, top)
-        short = level - margin
-        gap += (best - old) * (short - 0.5 * bend * (best + old))
-        slope = short - bend * old
-        if not math.isfinite(margin):
-            return math.nan
-        if (slope <= 0.0 and old <= 0.0) or (slope >= 0.0 and old >= top) or slope == 0.0:
-            continue
-        curvature += bend
-        if curvature <= 0.0:  # an empty row, whose loss is a constant
-            a[i] = top if slope > 0.0 else 0.0
-            continue
-        low, high = 0.0, 0.0  # steps known to go up, and to have gone too far
-        slope_low, slope_high = slope, 0.0
-        step = min(max(slope / curvature, -old), top - old)
-        for _ in range(LOOKS):
-            margin, curvature = look(
-                start, stop, indices, data, dual, constant, y, step, C, D, primal
-            )
-            there = level - margin - bend * (old + step)
-            if there * slope >= 0.0:
-                low, slope_low = step, there
-                if abs(there) <= ENOUGH * abs(slope):
-                    break
-                step = low + there / (curvature + bend)
-                if high != 0.0 and abs(step) >= abs(high):
-                    step = low + (high - low) * slope_low / (slope_low - slope_high)
-                step = min(max(step, -old), top - old)
-                if step == low:
-                    break
-            else:
-                high, slope_high = step, there
-                step = low + (high - low) * slope_low / (slope_low - slope_high)
-        if low == 0.0:
-            norm = constant
-            for k in range(start, stop):
-                norm += np.float64(data[k]) ** 2
-            low = min(max(slope / (norm * steepest + bend), -old), top - old)
-        a[i] = min(max(old + low, 0.0), top)
-        low = a[i] - old
+        y, old, bend = sign[i], a[i], kappa[i]
+        margin = 0.0
         if constant > 0.0:
-            dual[0, 0] += low * y
-            dual[0, 1] += low
+            mu, sigma = primal(dual[0, 0], dual[0, 1], C, D)
+            margin = y * mu - sigma
         for k in range(start, stop):
             j, x = indices[k] + 1, np.float64(data[k])
-            dual[j, 0] += low * y * x
-            dual[j, 1] += low * abs(x)
+            mu, sigma = primal(dual[j, 0], dual[j, 1], C, D)
+            margin += y * x * mu - abs(x) * sigma
+        if not math.isfinite(margin):
+            return math.nan
+        short, best = level - margin, answer(margin, level, bend, cap[i])
+        gap += (best - old) * (short - 0.5 * bend * (best + old))
+        if curvature[i] > 0.0:
+            a[i] = min(max(old + (short - bend * old) / curvature[i], 0.0), cap[i])
+        else:  # an empty row, whose loss does not depend on the box
+            a[i] = best
+        step = a[i] - old
+        if step != 0.0:
+            if constant > 0.0:
+                dual[0, 0] += step * y
+                dual[0, 1] += step
+            for k in range(start, stop):
+                j, x = indices[k] + 1, np.float64(data[k])
+                dual[j, 0] += step * y * x
+                dual[j, 1] += step * abs(x)
     return gap
 
 
@@ -166,7 +104,7 @@ def gather(
 def unfold(touched: Any, C: float, D: float, primal: Any, dual: Any, box: Any) -> None:
     """The intervals that (p, q) stand for."""
     for j in touched:
-        mu, sigma, _, _ = primal(dual[j, 0], dual[j, 1], C, D)
+        mu, sigma = primal(dual[j, 0], dual[j, 1], C, D)
         box[j, 0], box[j, 1] = mu, sigma
 
 
@@ -175,7 +113,7 @@ def weigh(touched: Any, C: float, D: float, primal: Any, cost: Any, dual: Any) -
     total = 0.0
     for j in touched:
         p, q = dual[j, 0], dual[j, 1]
-        mu, sigma, _, _ = primal(p, q, C, D)
+        mu, sigma = primal(p, q, C, D)
         total += cost(mu, sigma, C, D) - p * mu + q * sigma
     return total
 
@@ -218,7 +156,7 @@ def certify(
     for j in touched:
         paid = cost(box[j, 0], box[j, 1], C, D)
         p, q = dual[j, 0], dual[j, 1]
-        mu, sigma, _, _ = primal(p, q, C, D)
+        mu, sigma = primal(p, q, C, D)
         spent += paid
         # Exactly 0 where the interval is the dual's own.
         gap += (paid - cost(mu, sigma, C, D)) - p * (box[j, 0] - mu) + q * (box[j, 1] - sigma)
@@ -332,9 +270,10 @@ ASCEND = Kernel(
     ascend,
     lambda real: f8(
         *_dual_rows(real),
+        given(f8),
         given(i8),
-        *(f8, f8, f8, f8, f8),
-        types.FunctionType(CURVED_INTERVAL),
+        *(f8, f8, f8, f8),
+        types.FunctionType(INTERVAL),
         array(f8),
         array(f8, 2),
     ),
@@ -346,7 +285,7 @@ GATHER = Kernel(
 UNFOLD = Kernel(
     unfold,
     lambda _: types.void(
-        given(i8), f8, f8, types.FunctionType(CURVED_INTERVAL), given(f8, 2), array(f8, 2)
+        given(i8), f8, f8, types.FunctionType(INTERVAL), given(f8, 2), array(f8, 2)
     ),
 )
 WEIGH = Kernel(
@@ -354,7 +293,7 @@ WEIGH = Kernel(
     lambda _: f8(
         given(i8),
         *(f8, f8),
-        types.FunctionType(CURVED_INTERVAL),
+        types.FunctionType(INTERVAL),
         types.FunctionType(COST),
         given(f8, 2),
     ),
@@ -365,7 +304,7 @@ CERTIFY = Kernel(
         *_dual_rows(real),
         *(f8, f8, f8, f8),
         given(i8),
-        types.FunctionType(CURVED_INTERVAL),
+        types.FunctionType(INTERVAL),
         types.FunctionType(COST),
         given(f8),
         given(f8, 2),

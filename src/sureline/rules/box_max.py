@@ -49,18 +49,13 @@ def prox(mu: float, sigma: float, c: float, delta: float) -> tuple[float, float]
     return math.copysign(max(0.0, (A - delta * s) / (1.0 + delta)), mu), s  # L4.1, L4.2
 
 
-def primal(p: float, q: float, C: float, D: float) -> tuple[float, float, float, float]:
-    # argmax over (μ, σ) of pμ − qσ + C log(2σ) − D(|μ| + σ)², and its second derivatives: along
-    # (p, q) = (±1, 1) the curvature is the third number ± the fourth
+def primal(p: float, q: float, C: float, D: float) -> tuple[float, float]:
+    # argmax over (μ, σ) of pμ − qσ + C log(2σ) − D(|μ| + σ)²
     A = abs(p)
     if A * (q + A) > 2.0 * C * D:
         sigma = C / (q + A)
-        bend = 2.0 * sigma / (q + A)
-        mu = max(0.0, A / (2.0 * D) - sigma)
-        return math.copysign(mu, p), sigma, 0.5 / D + bend, math.copysign(bend, p)
-    R = math.sqrt(q * q + 8.0 * C * D)
-    sigma = 2.0 * C / (q + R)
-    return 0.0, sigma, sigma / R, 0.0
+        return math.copysign(max(0.0, A / (2.0 * D) - sigma), p), sigma
+    return 0.0, 2.0 * C / (q + math.sqrt(q * q + 8.0 * C * D))
 
 
 def cost(mu: float, sigma: float, C: float, D: float) -> float:
@@ -73,6 +68,7 @@ def start(C: float, D: float) -> float:
 
 
 def steepest(D: float) -> float:
+    # the largest slope of yμ − σ along (p, q) = (y, 1), at q = 0 or at the kink
     return 1.5 / D
 
 

@@ -40,12 +40,10 @@ def prox(mu: float, sigma: float, c: float, delta: float) -> tuple[float, float]
     return mu / (1.0 + 2.0 * delta), positive_root(2.0 * (1.0 + 2.0 * delta), 2.0 * sigma, c)  # L5
 
 
-def primal(p: float, q: float, C: float, D: float) -> tuple[float, float, float, float]:
-    # argmax over (μ, σ) of pμ − qσ + C log(2σ) − 2D(μ² + σ²), and its second derivatives: along
-    # (p, q) = (±1, 1) the curvature is the third number ± the fourth
+def primal(p: float, q: float, C: float, D: float) -> tuple[float, float]:
+    # argmax over (μ, σ) of pμ − qσ + C log(2σ) − 2D(μ² + σ²)
     R = math.sqrt(q * q + 16.0 * C * D)
-    sigma = 2.0 * C / (q + R)
-    return p / (4.0 * D), sigma, 0.25 / D + sigma / R, 0.0
+    return p / (4.0 * D), 2.0 * C / (q + R)
 
 
 def cost(mu: float, sigma: float, C: float, D: float) -> float:
@@ -57,6 +55,7 @@ def start(C: float, D: float) -> float:
 
 
 def steepest(D: float) -> float:
+    # the largest slope of yμ − σ along (p, q) = (y, 1), at q = 0
     return 0.375 / D
 
 

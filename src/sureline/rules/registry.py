@@ -175,9 +175,8 @@ class BatchRule(Written):
     It is no rule of the shape margin and variance to step: it keeps an interval a feature, centre
     and half width, and is solved over a whole sample. ``prox(mu, sigma, c, delta)`` is the step of
     the stochastic method after the gradient, ``primal(p, q, C, D)`` the interval that a dual point
-    stands for, with its curvature, ``cost(mu, sigma, C, D)`` what an interval costs; ``start(C,
-    D)`` is the half width of an interval that no example touches, and ``steepest(D)`` the largest
-    curvature that there is. All but the last two are compiled, with the `inlined` functions.
+    stands for, ``cost(mu, sigma, C, D)`` what an interval costs; ``start(C, D)`` is the half width
+    of an interval that no example touches, and ``steepest(D)`` the largest curvature of the dual. All but the last two are compiled, with the `inlined` functions.
     ``residual(mu, sigma, c, delta, there)`` and ``primal_residual(p, q, C, D, there)`` check them.
     """
 
@@ -188,7 +187,7 @@ class BatchRule(Written):
     settings: Mapping[str, str | int | bool]
     choices: Mapping[str, tuple[str, ...]]
     prox: Callable[[float, float, float, float], tuple[float, float]]
-    primal: Callable[[float, float, float, float], tuple[float, float, float, float]]
+    primal: Callable[[float, float, float, float], tuple[float, float]]
     cost: Callable[[float, float, float, float], float]
     start: Callable[[float, float], float]
     steepest: Callable[[float], float]
