@@ -51,7 +51,7 @@ def grid(**values: Iterable[float]) -> tuple[Settings, ...]:
 
 # Strong regularisation first: where two do equally well, the first is taken, and each fit of a box
 # starts from the one before it.
-BOX = grid(D=(0.3, 0.1, 0.03, 0.01), C=(0.1, 0.01, 0.001, 0.0001))
+BOX = grid(D=(0.1, 0.03, 0.01), C=(0.1, 0.01, 0.001, 0.0001))
 CONTESTANTS = (
     Contestant(
         "BoW-M",
@@ -101,7 +101,7 @@ class Result:
     seconds: float
 
 
-def find(folder: Path | None) -> Path:
+def find(folder: Path | None, name: str = FILE) -> Path:
     """The data file, in the folder given or in the usual places; or a sentence and exit code 2."""
     places = [folder] if folder else []
     if not folder:
@@ -109,10 +109,10 @@ def find(folder: Path | None) -> Path:
             places.append(Path(os.environ["SURELINE_DATA"]))
         places.append(HERE.parents[1].parent / "shared" / "data")
     for place in places:
-        if (place / FILE).is_file():
-            return place / FILE
+        if (place / name).is_file():
+            return place / name
     print(
-        f"{FILE} was not found in {' or in '.join(map(str, places))}: name the folder that holds "
+        f"{name} was not found in {' or in '.join(map(str, places))}: name the folder that holds "
         "it with --data or in the environment variable SURELINE_DATA",
         file=sys.stderr,
     )

@@ -55,10 +55,10 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
     regularizer : {'max', 'sum'}, default='max'
         What large weights cost: the larger square of each interval's two ends (BoW-M), which makes
         centres exactly 0, or the sum of both (BoW-S), which is smooth.
-    C : float in (0, inf), default=0.01
+    C : float in (0, inf), default=1e-06
         What volume is worth: a large C asks for a wide box, whose worst member must still be right,
         and so forgives wrong labels.
-    D : float in (0, inf), default=0.01
+    D : float in (0, inf), default=0.0001
         What large weights cost: a large D keeps the box close to the origin.
     loss : {'hinge', 'squared-hinge', 'huber'}, default='hinge'
         What a margin below 1 costs: the distance, its square, or the distance with the kink

@@ -188,7 +188,7 @@ class BoxSolver:
                 self._gather(sample, sign, a, dual)
                 self._unfold(sample, dual, box)
                 objective, gap = self._certify(sample, sign, cap, kappa, a, dual, box)
-            if gap > tol:
+            if gap > tol and rounds < max_iter:
                 free = order[(a[order] > 0.0) & (a[order] < cap[order])]
                 trail = [a.copy()]
                 for _ in range(INNER if free.size else 0):

@@ -211,7 +211,8 @@ def descend(
             counts[0] += 1.0
             for k in range(start, stop):
                 counts[indices[k] + 1] += 1.0
-        flat = 1.0 if kappa == 0.0 else max(1.0, 1.0 / kappa)
+        # Longer first steps would overshoot: by far with a loss that grows as a square.
+        flat = 0.2 if kappa == 0.0 else 1.0 / kappa
         size = 1.0 / (4.0 * D * now + flat * clocks[2] + 80.0 * D)
         for column in range(boxes.shape[0]):
             box, total = boxes[column], sums[column]

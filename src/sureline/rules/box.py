@@ -6,7 +6,7 @@ from sureline.rules.registry import Parameter
 
 C = Parameter(
     "C",
-    0.01,
+    1e-6,
     0.0,
     math.inf,
     "What volume is worth: a large C asks for a wide box, whose worst member must still be right, "
@@ -14,7 +14,7 @@ C = Parameter(
 )
 D = Parameter(
     "D",
-    0.01,
+    1e-4,
     0.0,
     math.inf,
     "What large weights cost: a large D keeps the box close to the origin.",
