@@ -26,7 +26,7 @@ from sureline.kernels.gibbs import DEVIATE, SHARE
 from sureline.rules import Parameter, batch_rules
 from sureline.rules.box import LOSSES, C, D
 
-TOL = Parameter("tol", 1e-4, 0.0, np.inf, "")
+TOL = Parameter("tol", 1e-3, 0.0, np.inf, "")
 # Rows of up to so many features have their probability from the integral; so have wider ones in
 # which fewer than ENOUGH features, in effect, share the variance.
 KEPT = 32
@@ -66,7 +66,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
     solver : {'dual', 'comid'}, default='dual'
         Dual coordinate ascent, which reaches the optimum, or the paper's stochastic method, which
         comes near it and has `partial_fit`.
-    tol : float in (0, inf), default=0.0001
+    tol : float in (0, inf), default=0.001
         `fit` stops when the objective is proved to be within `tol` of the optimum, in units of the
         average loss.
     max_iter : int, default=1000
@@ -137,7 +137,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         D: float = D.default,
         loss: Literal["hinge", "squared-hinge", "huber"] = "hinge",
         solver: Literal["dual", "comid"] = "dual",
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int = 1000,
         fit_intercept: bool = True,
         warm_start: bool = False,

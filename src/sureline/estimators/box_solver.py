@@ -31,6 +31,9 @@ Integers = NDArray[np.int64]
 
 # After a pass over all examples, so many over those that are neither at 0 nor at their cap.
 INNER = 5
+# That, and a look at where it leads to, more than once in samples so small that it costs nothing.
+TURNS = 5
+SMALL = 500
 
 TOO_LARGE = (
     "the numbers in X are too large: a margin is no longer finite. Scale the features, for "
@@ -57,8 +60,11 @@ class Sample:
         for start in range(0, rows.indices.size, 2**20):
             np.add.at(counts, rows.indices[start : start + 2**20].astype(np.int64) + 1, 1.0)
         norms, filled = np.full(len(rows), constant), np.diff(rows.indptr) > 0
-        squares = np.square(rows.data, dtype=np.float64)
-        norms[filled] += np.add.reduceat(squares, rows.indptr[:-1][filled])
+        with np.errstate(over="ignore"):
+            squares = np.square(rows.data, dtype=np.float64)
+            norms[filled] += np.add.reduceat(squares, rows.indptr[:-1][filled])
+        if not np.isfinite(norms).all():
+            raise DataError(TOO_LARGE)
         return cls(rows, weight, counts, np.flatnonzero(counts).astype(np.int64), norms)
 
     def summary(self) -> tuple[float, float, Floats]:
@@ -183,19 +189,20 @@ class BoxSolver:
         while rounds < max_iter and gap > tol:
             rounds += 1
             order = rng.permutation(sign.size)
-            seen = self._ascend(sample, sign, cap, kappa, order, a, dual)
+            seen = self._ascend(sample, sign, cap, kappa, order, a, dual, np.empty((1, 0)))
             if seen <= tol or rounds == max_iter:
                 self._gather(sample, sign, a, dual)
                 self._unfold(sample, dual, box)
                 objective, gap = self._certify(sample, sign, cap, kappa, a, dual, box)
-            if gap > tol and rounds < max_iter:
+            turns = 0 if gap <= tol or rounds == max_iter else 1 if order.size > SMALL else TURNS
+            for _ in range(turns):
                 free = order[(a[order] > 0.0) & (a[order] < cap[order])]
-                trail = [a.copy()]
-                for _ in range(INNER if free.size else 0):
-                    self._ascend(sample, sign, cap, kappa, free, a, dual)
-                    trail.append(a.copy())
-                if len(trail) > 2:
-                    a, dual = self._leap(sample, sign, cap, kappa, trail, dual)
+                if not free.size:
+                    break
+                trail = np.empty((INNER + 1, a.size))
+                trail[0] = a
+                self._ascend(sample, sign, cap, kappa, free, a, dual, trail[1:])
+                a, dual = self._leap(sample, sign, cap, kappa, trail, dual)
         return Solution(box, a, objective, gap, rounds)
 
     def _ascend(
@@ -207,13 +214,14 @@ class BoxSolver:
         order: Integers,
         a: Floats,
         dual: Floats,
+        trail: Floats,
     ) -> float:
-        """One pass over the examples in `order`; return the gap seen on the way."""
+        """A pass over the examples in `order` for each row of `trail`; see the kernel."""
         curvature = sample.norms * self.rule.steepest(self.D) + kappa
         seen = float(
             ASCEND.compiled(self.dtype)(
                 *(*sample.rows, sign, cap, kappa, curvature, order, LOSSES[self.loss][0]),
-                *(self.constant, self.C, self.D, self._primal, a, dual),
+                *(self.constant, self.C, self.D, self._primal, a, dual, trail),
             )
         )
         if not np.isfinite(seen):
@@ -226,7 +234,7 @@ class BoxSolver:
         sign: Floats,
         cap: Floats,
         kappa: Floats,
-        trail: list[Floats],
+        trail: Floats,
         dual: Floats,
     ) -> tuple[Floats, Floats]:
         """Where the last passes lead to, if it is higher than where they are; Anderson's way.
@@ -234,27 +242,25 @@ class BoxSolver:
         On one face of the feasible points passes in a fixed order are nearly a linear map, whose
         fixed point is a combination of the points on the way.
         """
-        steps = np.diff(np.array(trail), axis=0)
+        steps = np.diff(trail, axis=0)
         square = steps @ steps.T
         square[np.diag_indices_from(square)] += 1e-10 * np.trace(square)
         try:
             shares = np.linalg.solve(square, np.ones(len(steps)))
         except np.linalg.LinAlgError:
-            return trail[-1], dual
-        far = np.clip((shares / shares.sum()) @ np.array(trail[1:]), 0.0, cap)
+            return trail[-1].copy(), dual
+        far = np.clip((shares / shares.sum()) @ trail[1:], 0.0, cap)
         if not np.isfinite(far).all():
-            return trail[-1], dual
+            return trail[-1].copy(), dual
         there = np.zeros_like(dual)
         self._gather(sample, sign, far, there)
-        if self._worth(sample, kappa, far, there) > self._worth(sample, kappa, trail[-1], dual):
-            return far, there
-        return trail[-1], dual
-
-    def _worth(self, sample: Sample, kappa: Floats, a: Floats, dual: Floats) -> float:
-        """The value of a dual point, but for the features that no example touches."""
-        weigh = WEIGH.compiled(self.dtype)
-        cost = weigh(sample.touched, self.C, self.D, self._primal, self._cost, dual)
-        return float(LOSSES[self.loss][0] * a.sum() - 0.5 * kappa @ (a * a) + cost)
+        # The difference of the two values, but for the features that no example touches.
+        higher = LOSSES[self.loss][0] * (far - trail[-1]).sum()
+        higher -= 0.5 * kappa @ (np.square(far) - np.square(trail[-1]))
+        higher += WEIGH.compiled(self.dtype)(
+            sample.touched, self.C, self.D, self._primal, self._cost, there, dual
+        )
+        return (far, there) if higher > 0.0 else (trail[-1].copy(), dual)
 
     def _limits(self, sample: Sample) -> tuple[Floats, Floats]:
         """The cap and the κ of every example in the average loss."""

@@ -45,13 +45,16 @@ def ascend(
     primal: Any,
     a: Any,
     dual: Any,
+    trail: Any,
 ) -> float:
     """Raise the dual one example at a time, in `order`; return the gap seen on the way.
 
-    `curvature` bounds that of each example's line from above, so that every step goes up.
+    `curvature` bounds that of each example's line from above, so that every step goes up. There are
+    as many passes as `trail` has rows, each of which, unless empty, takes the a after its pass.
     """
     gap = 0.0
-    for i in order:
+    for turn in range(trail.shape[0] * order.size):
+        i = order[turn % order.size]
         start, stop = indptr[i], indptr[i + 1]
         y, old, bend = sign[i], a[i], kappa[i]
         margin = 0.0
@@ -79,6 +82,8 @@ def ascend(
                 j, x = indices[k] + 1, np.float64(data[k])
                 dual[j, 0] += step * y * x
                 dual[j, 1] += step * abs(x)
+        if (turn + 1) % order.size == 0 and trail.shape[1] > 0:
+            trail[turn // order.size] = a
     return gap
 
 
@@ -108,13 +113,18 @@ def unfold(touched: Any, C: float, D: float, primal: Any, dual: Any, box: Any) -
         box[j, 0], box[j, 1] = mu, sigma
 
 
-def weigh(touched: Any, C: float, D: float, primal: Any, cost: Any, dual: Any) -> float:
-    """What the touched features add to the value of a dual point."""
+def weigh(
+    touched: Any, C: float, D: float, primal: Any, cost: Any, dual: Any, other: Any
+) -> float:
+    """What the touched features add to the value of a dual point, more than to that of another."""
     total = 0.0
     for j in touched:
         p, q = dual[j, 0], dual[j, 1]
         mu, sigma = primal(p, q, C, D)
         total += cost(mu, sigma, C, D) - p * mu + q * sigma
+        p, q = other[j, 0], other[j, 1]
+        mu, sigma = primal(p, q, C, D)
+        total -= cost(mu, sigma, C, D) - p * mu + q * sigma
     return total
 
 
@@ -277,6 +287,7 @@ ASCEND = Kernel(
         types.FunctionType(INTERVAL),
         array(f8),
         array(f8, 2),
+        array(f8, 2),
     ),
 )
 GATHER = Kernel(
@@ -296,6 +307,7 @@ WEIGH = Kernel(
         *(f8, f8),
         types.FunctionType(INTERVAL),
         types.FunctionType(COST),
+        given(f8, 2),
         given(f8, 2),
     ),
 )
