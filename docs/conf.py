@@ -49,10 +49,18 @@ METHODS = (
     "predict_proba",
     "decision_function",
     "decision_distribution",
+    "worst_margin",
+    "pac_bayes_bound",
 )
+# Settings under which a class has all its methods.
+SETTINGS = {"BoxClassifier": {"solver": "comid"}}
 autosummary_context = {
     "methods_by_class": {
-        name: [method for method in METHODS if hasattr(getattr(sureline, name)(), method)]
+        name: [
+            method
+            for method in METHODS
+            if hasattr(getattr(sureline, name)(**SETTINGS.get(name, {})), method)
+        ]
         for name in sureline.__all__
         if name.endswith("Classifier")
     }

@@ -73,7 +73,7 @@ CONTESTANTS = (
         lambda: AROWClassifier(random_state=0),
         grid(r=tuple(10.0**k for k in range(6, -1, -1))),
     ),
-    # What was, perhaps, compared with in the paper: no strong regularisation to choose from.
+    # Without choosing; it may be what the paper compared with.
     Contestant("SVM, C = 1", lambda: LinearSVC(loss="hinge", random_state=0), grid(C=(1.0,))),
     Contestant("AROW, r = 1", lambda: AROWClassifier(random_state=0), grid(r=(1.0,))),
 )
@@ -161,7 +161,9 @@ def contest(
     wrong = float((model.predict(test.X) != test.y).mean())
     seconds = perf_counter() - begun
     chosen = contestant.grid[best]
-    return Result(contestant.name, pair, noise, seed, chosen, errors[best] if errors else None, wrong, seconds)
+    return Result(
+        contestant.name, pair, noise, seed, chosen, errors[best] if errors else None, wrong, seconds
+    )
 
 
 def error_table(results: list[Result], noises: tuple[float, ...]) -> Iterator[str]:
@@ -171,11 +173,11 @@ def error_table(results: list[Result], noises: tuple[float, ...]) -> Iterator[st
     for one in CONTESTANTS:
         cells = []
         for noise in noises:
-            means = [
-                100.0 * np.mean([r.test_error for r in results if r.seed == seed and same(r)])
-                for seed in sorted({r.seed for r in results})
-                for same in [lambda r, n=noise: r.noise == n and r.learner == one.name]
-            ]
+            errors: dict[int, list[float]] = {}
+            for r in results:
+                if r.learner == one.name and r.noise == noise:
+                    errors.setdefault(r.seed, []).append(100.0 * r.test_error)
+            means = [np.mean(each) for each in errors.values()]
             spread = np.std(means, ddof=1) if len(means) > 1 else 0.0
             cells.append(f"{np.mean(means):.2f} ± {spread:.2f}")
         took = sum(r.seconds for r in results if r.learner == one.name)
@@ -184,9 +186,11 @@ def error_table(results: list[Result], noises: tuple[float, ...]) -> Iterator[st
 
 def wins_table(results: list[Result], noises: tuple[float, ...]) -> Iterator[str]:
     """On how many pairs a box has the lower, the same or the higher test error, over seeds."""
-    yield "| better / equal / worse, of the pairs | " + " | ".join(
-        f"{n:.0%} noise" for n in noises
-    ) + " |"
+    yield (
+        "| better / equal / worse, of the pairs | "
+        + " | ".join(f"{n:.0%} noise" for n in noises)
+        + " |"
+    )
     yield "|---" + "|---:" * len(noises) + "|"
     by_key = {(r.learner, r.pair, r.noise, r.seed): r.test_error for r in results}
     seeds, pairs = sorted({r.seed for r in results}), sorted({r.pair for r in results})
@@ -211,9 +215,7 @@ def choices_table(results: list[Result], noises: tuple[float, ...]) -> Iterator[
     for one in (one for one in CONTESTANTS if len(one.grid) > 1):
         cells = []
         for noise in noises:
-            chosen = [
-                show(r.chosen) for r in results if r.noise == noise and r.learner == one.name
-            ]
+            chosen = [show(r.chosen) for r in results if r.noise == noise and r.learner == one.name]
             often = max(sorted(set(chosen)), key=chosen.count)
             cells.append(f"{often} ({chosen.count(often) / len(chosen):.0%})")
         yield f"| {one.name} | " + " | ".join(cells) + " |"
@@ -248,11 +250,11 @@ def main() -> None:
     pairs = list(combinations(range(10), 2))[:: 5 if arguments.quick else 1]
     seeds = range(1, 2 if arguments.quick else arguments.seeds + 1)
     warnings.simplefilter("ignore", ConvergenceWarning)  # LinearSVC's, on noisy labels
-    results = []
+    results: list[Result] = []
     for seed, pair, noise in product(seeds, pairs, NOISE):
         spoiled = spoil(pick(train, pair), pair, noise, seed)
-        for one in CONTESTANTS:
-            results.append(contest(one, spoiled, pick(test, pair), pair, noise, seed))
+        judged = pick(test, pair)
+        results += [contest(one, spoiled, judged, pair, noise, seed) for one in CONTESTANTS]
         if noise == NOISE[-1]:
             print(f"seed {seed}, {pair[0]} against {pair[1]}", file=sys.stderr)
     for table in (error_table, wins_table, choices_table):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,9 +93,7 @@ def bound_error(
     else:
         fitting, kl = max(radii), math.inf
     complexity = (kl + math.log(pairs / float(delta))) / n_samples
-    values = {
-        g: math.expm1(-(g * gibbs_error + complexity)) / math.expm1(-g) for g in gammas
-    }
+    values = {g: math.expm1(-(g * gibbs_error + complexity)) / math.expm1(-g) for g in gammas}
     best = min(values, key=values.__getitem__)
     return PACBayesBound(
         value=min(1.0, values[best]),
@@ -113,7 +112,9 @@ def _several(given: object, name: str, owner: str) -> list[float]:
     """One number or several, as positive floats; None gives none."""
     if given is None:
         return []
-    numbers = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    numbers: list[Any] = [given]
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        numbers = list(given)
     if not numbers or not all(
         isinstance(each, Real) and not isinstance(each, bool) and 0.0 < float(each) < math.inf
         for each in numbers

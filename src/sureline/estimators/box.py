@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ from sureline.kernels.gibbs import DEVIATE, SHARE
 from sureline.rules import Parameter, batch_rules
 from sureline.rules.box import LOSSES, C, D
 
+F = TypeVar("F")
 TOL = Parameter("tol", 1e-3, 0.0, np.inf, "")
 # Rows of up to so many features have their probability from the integral; so have wider ones in
 # which fewer than ENOUGH features, in effect, share the variance.
@@ -40,6 +41,11 @@ def _streams(estimator: Any) -> bool:
     if estimator.solver == "comid":
         return True
     raise AttributeError("partial_fit exists with solver='comid' only: the dual needs all examples")
+
+
+def with_streams(method: F) -> F:
+    """Offer `method` only where rows can be learned as they come, so that hasattr tells."""
+    return cast(F, available_if(_streams)(method))
 
 
 class BoxClassifier(ClassifierMixin, BaseEstimator):
@@ -276,7 +282,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    @available_if(_streams)
+    @with_streams
     def partial_fit(
         self,
         X: Any,
@@ -420,7 +426,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         if self.classes_.size == 1:
             return np.ones((len(rows), 1))
         if len(boxes) == 1:
-            second, _ = self._shares(rows, KEPT)
+            second = self._shares(rows, KEPT)
             return np.column_stack([1.0 - second, second])
         means, _ = spread(rows, boxes, self._constant)
         return chances(means, self._deviations(rows))
@@ -459,16 +465,8 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
             classes, the margins in the problem of each class against the rest.
         """
         means, reach = self._spread(X)
-        y = np.asarray(y)
-        if y.shape != (len(means),):
-            raise DataError(f"{self._name}: y has shape {y.shape}, but X has {len(means)} rows")
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise DataError(
-                f"{self._name}: y holds labels that were not learned, such as {unknown[0]!r}"
-            )
-        codes = np.searchsorted(self.classes_, y).astype(np.int64)
-        return _told(self._signs(codes, self.classes_.size).T * means - reach)
+        signs = self._signs(self._codes(y, len(means)), self.classes_.size)
+        return _told(signs.T * means - reach)
 
     def pac_bayes_bound(
         self,
@@ -514,9 +512,9 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
                 f"{self.classes_.size}. Learn one class against the rest to bound its error"
             )
         rows = self._rows(X)
-        codes = (self.worst_margin(X, y) * 0.0 + (np.asarray(y) == self.classes_[1])).astype(bool)
-        second, _ = self._shares(rows, max(1, rows.longest + 1))
-        error = float(np.where(codes, 1.0 - second, second).mean())
+        codes = self._codes(y, len(rows))
+        second = self._shares(rows, rows.longest + 1)
+        error = float(np.where(codes == 1, 1.0 - second, second).mean())
         box = self._table()[0]
         box = box if self._constant else box[1:]
         return bound_error(error, len(rows), box, delta, radius, gamma, self._name)
@@ -573,7 +571,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may assume."""
-        tags = super().__sklearn_tags__()
+        tags = cast(Any, super()).__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
@@ -679,14 +677,26 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         return spread(rows, self._table(), self._constant)
 
-    def _shares(self, rows: Rows, kept: int) -> tuple[Floats, int]:
-        """The share of the box that scores each row above zero, and how many are exact."""
+    def _codes(self, y: Any, count: int) -> NDArray[np.int64]:
+        """The positions of the labels `y`, one for each of `count` rows, in ``classes_``."""
+        y = np.asarray(y)
+        if y.shape != (count,):
+            raise DataError(f"{self._name}: y has shape {y.shape}, but X has {count} rows")
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise DataError(
+                f"{self._name}: y holds labels that were not learned, such as {unknown[0]!r}"
+            )
+        return np.asarray(np.searchsorted(self.classes_, y), np.int64)
+
+    def _shares(self, rows: Rows, kept: int) -> Floats:
+        """The share of the box that scores each row above zero."""
         out, room = np.empty(len(rows)), np.empty(rows.longest + 1)
-        exact = SHARE.compiled(self.dtype)(
+        SHARE.compiled(self.dtype)(
             *(*rows, self._table()[0], self._constant, kept, ENOUGH),
             *(room, np.empty(kept + 1), out),
         )
-        return out, int(exact)
+        return out
 
     def _deviations(self, rows: Rows) -> Floats:
         """The standard deviations of the scores, by class."""

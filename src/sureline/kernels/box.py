@@ -20,6 +20,7 @@ from sureline.kernels.compiling import Kernel, array, f8, given, i8, rows
 INTERVAL = types.UniTuple(f8, 2)(f8, f8, f8, f8)
 COST = f8(f8, f8, f8, f8)
 
+
 @register_jitable
 def answer(margin: float, level: float, kappa: float, cap: float) -> float:
     """The a at which an example's loss takes its maximum; minus the slope of the loss."""
@@ -113,9 +114,7 @@ def unfold(touched: Any, C: float, D: float, primal: Any, dual: Any, box: Any) -
         box[j, 0], box[j, 1] = mu, sigma
 
 
-def weigh(
-    touched: Any, C: float, D: float, primal: Any, cost: Any, dual: Any, other: Any
-) -> float:
+def weigh(touched: Any, C: float, D: float, primal: Any, cost: Any, dual: Any, other: Any) -> float:
     """What the touched features add to the value of a dual point, more than to that of another."""
     total = 0.0
     for j in touched:
@@ -239,7 +238,7 @@ def descend(
             move = 0.5 * size * a
             first = start - 1 if constant > 0.0 else start
             for k in range(first, stop):
-                j, x = 0, 1.0
+                j, x = 0, np.float64(1.0)
                 if k >= start:
                     j, x = indices[k] + 1, np.float64(data[k])
                 held = area(now - 1.0) - area(stamps[j] - 1.0)

@@ -1,7 +1,7 @@
 """The probability that a weight vector drawn from a box scores a row above zero.
 
-The score is m + Σ a_k U_k, with U_k uniform on [−1, 1] and a_k = σ_k |x_k|. With a the widest of the
-a_k and R the sum of the others, the probability is 1/2 + (B(m + a) − B(m − a)) / 4a, where
+The score is m + Σ a_k U_k, with U_k uniform on [−1, 1] and a_k = σ_k |x_k|. With a the widest of
+the a_k and R the sum of the others, the probability is 1/2 + (B(m + a) − B(m − a)) / 4a, where
 B(x) = E|x + R| is |x| beyond the reach of R and otherwise the characteristic function's Fourier
 series of a function of period 2L: L/2 − (4L/π²) Σ_{j odd} cos(πjx/L) Π_k sinc(a_k πj/L) / j².
 """
@@ -151,10 +151,6 @@ def deviate(
 
 SHARE = Kernel(
     share,
-    lambda real: i8(
-        *rows(real), given(f8, 2), f8, i8, f8, array(f8), array(f8), array(f8)
-    ),
+    lambda real: i8(*rows(real), given(f8, 2), f8, i8, f8, array(f8), array(f8), array(f8)),
 )
-DEVIATE = Kernel(
-    deviate, lambda real: types.void(*rows(real), given(f8, 3), f8, array(f8, 2))
-)
+DEVIATE = Kernel(deviate, lambda real: types.void(*rows(real), given(f8, 3), f8, array(f8, 2)))

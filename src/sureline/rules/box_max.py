@@ -40,11 +40,9 @@ from sureline.rules.registry import BatchRule, imbalance, register_batch
 def prox(mu: float, sigma: float, c: float, delta: float) -> tuple[float, float]:
     # argmin over (μ, σ) of (μ − μ̃)² + (σ − σ̃)² − c log(2σ) + δ(|μ| + σ)²
     A, centred = abs(mu), positive_root(1.0 + delta, sigma, 0.5 * c)
-    if A <= delta * centred:
+    if delta * centred >= A:
         return 0.0, centred  # L4.3
-    s = positive_root(
-        1.0 + 2.0 * delta, (1.0 + delta) * sigma - delta * A, 0.5 * c * (1.0 + delta)
-    )
+    s = positive_root(1.0 + 2.0 * delta, (1.0 + delta) * sigma - delta * A, 0.5 * c * (1.0 + delta))
     # Rounding may put what lies within a rounding error of the kink on its other side.
     return math.copysign(max(0.0, (A - delta * s) / (1.0 + delta)), mu), s  # L4.1, L4.2
 

@@ -176,8 +176,9 @@ class BatchRule(Written):
     and half width, and is solved over a whole sample. ``prox(mu, sigma, c, delta)`` is the step of
     the stochastic method after the gradient, ``primal(p, q, C, D)`` the interval that a dual point
     stands for, ``cost(mu, sigma, C, D)`` what an interval costs; ``start(C, D)`` is the half width
-    of an interval that no example touches, and ``steepest(D)`` the largest curvature of the dual. All but the last two are compiled, with the `inlined` functions.
-    ``residual(mu, sigma, c, delta, there)`` and ``primal_residual(p, q, C, D, there)`` check them.
+    of an interval that no example touches, and ``steepest(D)`` the largest curvature of the dual.
+    The first three are compiled, with the `inlined` functions. ``residual(mu, sigma, c, delta,
+    there)`` and ``primal_residual(p, q, C, D, there)`` check the first two.
     """
 
     module: str
@@ -194,6 +195,13 @@ class BatchRule(Written):
     residual: Residual
     primal_residual: Residual
     inlined: tuple[Callable[..., float], ...] = ()
+    covariances: tuple[str, ...] = ()  # none: intervals take the place of variances
+    several: bool = False
+
+    @property
+    def schemes(self) -> dict[str, tuple[str, ...]]:
+        """None: many classes are told apart one against the rest."""
+        return {}
 
 
 _rules: dict[str, Rule] = {}
