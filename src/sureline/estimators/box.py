@@ -461,7 +461,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
-            y x·μ − |x|·σ, where y is ±1; above 0 all of the box is right. With more than two
+            ``y x·μ − |x|·σ``, where y is ±1; above 0 all of the box is right. With more than two
             classes, the margins in the problem of each class against the rest.
         """
         means, reach = self._spread(X)
