@@ -54,11 +54,9 @@ class Sample:
     @classmethod
     def of(cls, rows: Rows, weight: Floats, features: int, constant: float) -> Sample:
         """Count the features of `rows`."""
-        counts = np.zeros(features + 1)
+        counts = np.empty(features + 1)
         counts[0] = constant * len(rows)
-        # In pieces, because bincount wants wide numbers.
-        for start in range(0, rows.indices.size, 2**20):
-            np.add.at(counts, rows.indices[start : start + 2**20].astype(np.int64) + 1, 1.0)
+        counts[1:] = np.bincount(rows.indices, minlength=features)
         norms, filled = np.full(len(rows), constant), np.diff(rows.indptr) > 0
         with np.errstate(over="ignore"):
             squares = np.square(rows.data, dtype=np.float64)
