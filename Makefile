@@ -24,6 +24,7 @@ check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers
 bench: $(VENV)/.bench ## how fast the loops are, and how they grow, beside scikit-learn's
 	$(BIN)/python benchmarks/speed/run.py
 	$(BIN)/python benchmarks/speed/growth.py
+	$(BIN)/python benchmarks/speed/words.py
 
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html

@@ -43,14 +43,23 @@ html_show_sphinx = False
 METHODS = (
     "fit",
     "partial_fit",
+    "learn_one",
     "forget_class",
     "predict",
+    "predict_one",
     "predict_ranking",
     "predict_proba",
+    "predict_proba_one",
     "decision_function",
     "decision_distribution",
     "worst_margin",
     "pac_bayes_bound",
+    "explain",
+    "top_features",
+    "transform",
+    "get_feature_names_out",
+    "save",
+    "merge",
 )
 # Settings under which a class has all its methods.
 SETTINGS = {"BoxClassifier": {"solver": "comid"}}
@@ -62,7 +71,7 @@ autosummary_context = {
             if hasattr(getattr(sureline, name)(**SETTINGS.get(name, {})), method)
         ]
         for name in sureline.__all__
-        if name.endswith("Classifier")
+        if name.endswith(("Classifier", "Features"))
     }
 }
 

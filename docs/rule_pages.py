@@ -34,9 +34,10 @@ STRONGEST = (
     "The rule compares an example with its strongest rival only, so that `competitors` must be 1 "
     'and `scheme` must be `"sequential"`.'
 )
-HALF = (
-    "Two classes share one column, and from the third on each has its own. This makes the column "
-    "from which the first two start: it scores half as much, once with either sign."
+SLOTS = (
+    "Two classes share one column, and from the third on each has its own, which scores half as "
+    "much, once with either sign. Models that are merged become one with the weights of the "
+    "merger. This makes a column with given weights."
 )
 WEIGHTS = {
     "cost": "It enters the step as `c`; the differences below say how. 0 leaves the example out.",
@@ -188,7 +189,8 @@ def rule_page(rule: Rule) -> str:
         solving = [*rule.inlined, *dict.fromkeys(rule.joint.values())]
         lines += [*sources("The step against several rivals at once", rule, solving), ""]
     if rule.kernel is not None:
-        lines += [*sources("When a third class comes", rule, [rule.kernel.half], HALF), ""]
+        heading = "When a third class comes, or models are merged"
+        lines += [*sources(heading, rule, [rule.kernel.slots], SLOTS), ""]
     checks = [function for function in (rule.residual, rule.exact_residual) if function]
     if checks:
         lines += [*sources("The check that it is optimal", rule, checks), ""]

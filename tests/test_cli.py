@@ -4,9 +4,11 @@ import dataclasses
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 
@@ -17,10 +19,10 @@ from scipy.special import ndtr
 from typer.testing import CliRunner
 
 import sureline
-from sureline.cli import app, main
+from sureline.cli import app, main, options
 from sureline.cli.demo_facts import Compilations, Facts, find_facts
 from sureline.cli.demo_page import page
-from sureline.data import sms_spam
+from sureline.data import FORMATS, LABEL_TYPES, sms_spam
 from sureline.estimators.choosing import choose_rule
 from sureline.rules import COVARIANCES, Parameter, Rule, batch_rules, rules
 
@@ -63,15 +65,75 @@ def test_help_lists_the_commands_and_nothing_given_asks_for_it(arguments, capsys
     out, err = capsys.readouterr()
     assert err == ""
     assert "Usage: sureline [OPTIONS] COMMAND" in out
-    assert {"demo", "rules", "--version", "--help"} <= set(out.split())
+    assert {*COMMANDS, "--version", "--help", "--install-completion"} <= set(out.split())
 
 
-@pytest.mark.parametrize("command", ["demo", "rules"])
+COMMANDS = ["train", "predict", "evaluate", "explain", "inspect", "merge", "rules", "demo"]
+
+
+def words_of(help_text: str) -> str:
+    """A help page without its boxes and the names of types, which Typer's versions draw apart."""
+    text = re.sub(r"<[^>]*>|[╭╮╰╯│─]", " ", help_text)
+    return " ".join(text.split()) + "\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command):
+    """Kept whole in a file; to write the files anew, set SURELINE_WRITE_HELP."""
     code, out = run(command, "--help")
     assert code == 0
-    assert f"Usage: sureline {command}" in out or f"{command} [OPTIONS]" in out
     assert "--json" in out
+    kept = Path(__file__).with_name("cli_help") / f"{command}.txt"
+    if "SURELINE_WRITE_HELP" in os.environ:
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(words_of(out), encoding="utf-8")
+    assert words_of(out) == kept.read_text(encoding="utf-8")
+
+
+def test_the_lists_for_help_and_completion_are_those_of_the_other_rooms():
+    assert options.FORMATS == FORMATS
+    assert options.LABEL_TYPES == LABEL_TYPES
+
+
+def complete(words: str, monkeypatch, capsys) -> list[str]:
+    """What bash would offer after these words."""
+    monkeypatch.setenv("_SURELINE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    with pytest.raises(SystemExit):
+        main([])
+    return capsys.readouterr().out.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("sureline tr", ["train"]),
+        ("sureline train --rule ar", ["arow"]),
+        ("sureline train --format s", ["svmlight"]),
+        ("sureline train --label-type t", ["text"]),
+        ("sureline train --set sch", ["scheme="]),
+        ("sureline train --rule pa-i --set s", ["slack=", "scheme="]),
+        ("sureline train --rule nonsense --set s", []),
+        ("sureline merge --how p", ["product", "product-prior"]),
+        ("sureline predict --output-format p", ["parquet"]),
+    ],
+)
+def test_the_shell_completes(words, offered, monkeypatch, capsys):
+    assert complete(words, monkeypatch, capsys) == offered
+
+
+def test_errors_of_the_system_are_one_line_and_exit_2(monkeypatch, capsys):
+    problem = OSError(28, "No space left on device", "somewhere")
+    monkeypatch.setattr("sureline.rules.rules", failing(problem))
+    assert main(["rules"]) == 2
+    assert capsys.readouterr() == ("", "sureline: somewhere: No space left on device\n")
+    monkeypatch.setattr("sureline.rules.rules", failing(MemoryError()))
+    assert main(["rules"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "sureline: there is not enough memory; use fewer features or a smaller --buffer\n",
+    )
 
 
 def test_help_imports_nothing_heavy():
@@ -149,7 +211,11 @@ def test_an_internal_error_is_one_line_and_exit_1(monkeypatch, capsys):
     monkeypatch.setattr("sureline.rules.rules", failing(RuntimeError("it broke\nin two")))
     assert main(["rules"]) == 1
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "sureline: internal error: RuntimeError: it broke in two\n")
+    assert (out, err) == (
+        "",
+        "sureline: internal error: RuntimeError: it broke in two; this is a bug in sureline: run "
+        "the command again with SURELINE_DEBUG=1 set, and report what it prints\n",
+    )
 
 
 def test_the_traceback_of_an_internal_error_can_be_asked_for(monkeypatch, capsys):
@@ -158,7 +224,7 @@ def test_the_traceback_of_an_internal_error_can_be_asked_for(monkeypatch, capsys
     assert main(["rules"]) == 1
     err = capsys.readouterr().err
     assert err.startswith("Traceback (most recent call last)")
-    assert err.endswith("sureline: internal error: RuntimeError: it broke\n")
+    assert "sureline: internal error: RuntimeError: it broke; this is a bug" in err
 
 
 def test_an_interruption_is_silent_and_exit_130(monkeypatch, capsys):

@@ -6,6 +6,8 @@ import importlib.util
 import inspect
 import io
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 import sureline
-from sureline import estimators, evaluation
+from cases import COMPILED
+from sureline import data, estimators, evaluation
 from sureline.cli import app
 from sureline.estimators import PAClassifier, classifier_for
 from sureline.rules import Rule, batch_rules, registry, rules
@@ -28,10 +31,15 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/quickstart.md",
+    "docs/text.md",
+    "docs/files.md",
+    "docs/model-file.md",
+    "docs/merging.md",
     "docs/concepts.md",
     "docs/many-classes.md",
     "docs/box.md",
 ]
+WITH_COMMANDS = ["README.md", "docs/index.md", "docs/quickstart.md"]
 CLASSIFIERS = [name for name in sureline.__all__ if name.endswith("Classifier")]
 
 
@@ -55,12 +63,12 @@ def text(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def blocks(page: str) -> list[Block]:
+def blocks(page: str, language: str = "python") -> list[Block]:
     whole = text(page)
     return [
         Block(match[2], match[3] or "", page, whole.count("\n", 0, match.start()) + 1)
         for match in FENCE.finditer(whole)
-        if match[1] == "python"
+        if match[1] == language
     ]
 
 
@@ -92,21 +100,67 @@ def contributed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rul
         estimators._made.cache_clear()
 
 
+@pytest.fixture
+def plain_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands print as they do into a pipe."""
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_code_on_a_page_prints_what_the_page_says(page: str) -> None:
+def test_code_on_a_page_prints_what_the_page_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     found, names = blocks(page), dict[str, Any]()
     assert found
     for block in found:
         assert block.run(names) == block.printed, f"{page}, line {block.line}"
 
 
-def test_readme_shows_what_the_demo_prints(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.usefixtures("plain_screen")
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_commands_on_a_page_print_what_the_page_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks("docs/quickstart.md")[0].run({})  # writes the files that the commands read
+    found = [block for block in blocks(page, "sh") if "sureline " in block.code]
+    assert found
+    for block in found:
+        printed = []
+        for command in block.code.splitlines():
+            name, *arguments = shlex.split(command, comments=True)
+            assert name == "sureline"
+            done = CliRunner().invoke(app, arguments)
+            assert done.exit_code == 0, f"{command}: {done.stderr}"
+            printed += done.stdout.splitlines()
+        if block.printed:
+            # How long it took is another number each time, so pages leave it out.
+            lasting = [line for line in printed if not line.startswith("seconds ")]
+            assert lasting == block.printed.splitlines(), f"{page}, line {block.line}"
+
+
+@pytest.mark.usefixtures("plain_screen")
+def test_readme_shows_what_the_demo_prints() -> None:
     shown = re.search(r"^`make demo` .*?^```text\n(.*?)^```$", text("README.md"), re.M | re.S)
     assert shown is not None
     assert CliRunner().invoke(app, ["demo"]).stdout.startswith(shown[1])
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+def test_speed_that_a_page_tells_can_be_measured() -> None:
+    (command, _), *_ = [
+        block.code.splitlines() for block in blocks("docs/text.md", "sh") if "speed" in block.code
+    ]
+    python, script, option, _ = command.split()
+    assert python == "python"
+    done = subprocess.run(
+        [sys.executable, ROOT / script, option, "1"], capture_output=True, text=True, check=True
+    )
+    for name in ("CountVectorizer", "HashingVectorizer", "TextFeatures, a column each"):
+        assert name in done.stdout
 
 
 def test_contributed_rule_is_optimal(contributed: Rule) -> None:
@@ -167,7 +221,7 @@ def test_every_rule_has_a_page_with_its_source(rule_pages: ModuleType, tmp_path:
         functions = [rule.step, rule.exact, rule.residual, rule.exact_residual]
         functions += [*rule.joint.values(), *rule.inlined]
         if rule.kernel is not None:
-            functions += [rule.kernel.score, rule.kernel.update, rule.kernel.half]
+            functions += [rule.kernel.score, rule.kernel.update, rule.kernel.slots]
         for function in filter(None, functions):
             assert page.count(inspect.getsource(function).rstrip()) == 1
         for scheme, kept in rule.schemes.items():
@@ -200,7 +254,10 @@ def test_table_of_rules_shows_every_combination(rule_pages: ModuleType) -> None:
     [
         (
             "docs/api.rst",
-            sorted({*sureline.__all__, *evaluation.__all__, "PACBayesBound"} - {"__version__"}),
+            sorted(
+                {*sureline.__all__, *evaluation.__all__, *data.__all__, "PACBayesBound"}
+                - {"__version__"}
+            ),
         ),
         ("README.md", CLASSIFIERS),
         ("CHANGELOG.md", CLASSIFIERS),

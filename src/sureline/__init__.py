@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sureline.errors import DataError, InvalidParameter, SurelineError
+    from sureline.errors import DataError, InvalidParameter, ModelFileError, SurelineError
     from sureline.estimators import (
         AdaGradClassifier,
         AROWClassifier,
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
         PerceptronClassifier,
         SCWClassifier,
         SOPClassifier,
+        TextClassifier,
+        TextFeatures,
+        load,
+        merge,
     )
 
 __all__ = [
@@ -29,16 +33,21 @@ __all__ = [
     "CWClassifier",
     "DataError",
     "InvalidParameter",
+    "ModelFileError",
     "NHERDClassifier",
     "PAClassifier",
     "PerceptronClassifier",
     "SCWClassifier",
     "SOPClassifier",
     "SurelineError",
+    "TextClassifier",
+    "TextFeatures",
     "__version__",
+    "load",
+    "merge",
 ]
 
-_ERRORS = {"DataError", "InvalidParameter", "SurelineError"}
+_ERRORS = {"DataError", "InvalidParameter", "ModelFileError", "SurelineError"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,3 +11,7 @@ class InvalidParameter(SurelineError, ValueError):
 
 class DataError(SurelineError, ValueError):
     """Input that cannot be learned from or predicted on: it says which row and why."""
+
+
+class ModelFileError(SurelineError):
+    """A model file that cannot be read or written: it says which file and why."""

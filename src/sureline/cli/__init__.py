@@ -11,22 +11,32 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sureline.cli.demo import demo
+from sureline.cli.evaluate import evaluate
+from sureline.cli.explain import explain
+from sureline.cli.inspect import inspect
+from sureline.cli.merge import merge
+from sureline.cli.predict import predict
 from sureline.cli.rules import rules
+from sureline.cli.train import train
 from sureline.errors import SurelineError
+
+REPORT = (
+    "this is a bug in sureline: run the command again with SURELINE_DEBUG=1 set, and report what "
+    "it prints"
+)
 
 app = typer.Typer(
     name="sureline",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(rules)
+for command in (train, predict, evaluate, explain, inspect, merge, rules, demo):
+    app.command()(command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -85,6 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return _nobody_reads_on()
+    except OSError as error:
+        return _complain(_reason(error), 2)
+    except MemoryError:
+        return _complain("there is not enough memory; use fewer features or a smaller --buffer", 2)
     except SystemExit as leaving:
         # Typer and rich both answer a broken pipe by leaving.
         if isinstance(leaving.__context__, BrokenPipeError):
@@ -93,13 +107,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         # Typer's usage errors have no public parent that every version of Typer shares.
         if hasattr(error, "format_message"):
-            return _complain(error.format_message(), 2)
+            return _complain(_with_hint(error), 2)
         if os.environ.get("SURELINE_DEBUG") == "1":
             import traceback
 
             traceback.print_exc()
-        return _complain(f"internal error: {type(error).__name__}: {error}", 1)
+        what = f"internal error: {type(error).__name__}: {error}"
+        return _complain(f"{what}; {REPORT}", 1)
     return code if isinstance(code, int) else 0
+
+
+def _with_hint(error: Any) -> str:
+    """What is wrong with the usage, and where to read more."""
+    message = str(error.format_message()).rstrip()
+    command = getattr(getattr(error, "ctx", None), "command_path", None)
+    return f"{message} (see {command} --help)" if command else message
+
+
+def _reason(error: OSError) -> str:
+    """What a file or a device refused."""
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _complain(sentence: str, code: int) -> int:

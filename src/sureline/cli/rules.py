@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from sureline.rules import BatchRule, Parameter, Rule
 
+R = TypeVar("R")
 # The labels of the paragraphs at the head of a rule's file, with the words shown for them.
 PARAGRAPHS = {
     "Problem": "problem",
@@ -32,7 +33,7 @@ def rules(
 
     every: dict[str, Rule | BatchRule] = {**registered(), **batch_rules()}
     known = dict(sorted(every.items()))
-    shown = list(known.values()) if name is None else [_find(name, known)]
+    shown = list(known.values()) if name is None else [find_rule(name, known)]
     if json:
         from json import dumps
 
@@ -45,7 +46,7 @@ def rules(
     show(_overview(shown) if name is None else _whole(shown[0]), results())
 
 
-def _find(name: str, known: dict[str, Rule | BatchRule]) -> Rule | BatchRule:
+def find_rule(name: str, known: dict[str, R]) -> R:
     """The rule of that name, or the error that names those like it."""
     wanted = name.lower()
     if wanted in known:
@@ -54,7 +55,13 @@ def _find(name: str, known: dict[str, Rule | BatchRule]) -> Rule | BatchRule:
     from difflib import get_close_matches
 
     from sureline.errors import InvalidParameter
+    from sureline.rules import batch_rules
 
+    if wanted in batch_rules():
+        raise InvalidParameter(
+            f"the rule {wanted} is solved over all examples at once, not learned online; in Python "
+            f"it is {_call(batch_rules()[wanted])}"
+        )
     close = [each for each in known if wanted and wanted in each]
     close = close or get_close_matches(wanted, known)
     hint = f"did you mean {' or '.join(close)}?" if close else "sureline rules lists them all"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -10,6 +12,30 @@ from rich.table import Table
 def results() -> Console:
     """The console on stdout, which is 80 columns wide where there is no terminal."""
     return Console(highlight=False, markup=False, emoji=False)
+
+
+def messages() -> Console:
+    """The console on stderr, for what is no result."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def write_message(line: str) -> None:
+    """A line on stderr, as it is."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def say(sentence: str) -> None:
+    """Tell something on stderr."""
+    write_message(f"sureline: {sentence}")
+
+
+def warn(sentence: str) -> None:
+    """Warn of something on stderr."""
+    write_message(f"sureline: {' '.join(sentence.split())}")
+
+
+def silent(sentence: str) -> None:
+    """Tell nothing."""
 
 
 def has_colour(console: Console) -> bool:
@@ -35,3 +61,12 @@ def grid() -> Table:
 def indented(content: RenderableType) -> Padding:
     """`content`, two columns to the right."""
     return Padding(content, (0, 0, 0, 2))
+
+
+def megabytes(count: int) -> str:
+    """A number of bytes as people read it."""
+    for unit in ("bytes", "KB", "MB"):
+        if count < 1000 or unit == "MB":
+            break
+        count = round(count / 1000, 1)  # type: ignore[assignment]
+    return f"{count:,} {unit}"

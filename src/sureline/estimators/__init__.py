@@ -9,7 +9,7 @@ from sureline.errors import InvalidParameter
 from sureline.estimators import families
 from sureline.estimators.bounds import PACBayesBound
 from sureline.estimators.box import BoxClassifier
-from sureline.estimators.describing import classifier, described
+from sureline.estimators.describing import described, documented
 from sureline.estimators.families import (
     COVARIANCE,
     AdaGradClassifier,
@@ -22,7 +22,11 @@ from sureline.estimators.families import (
     SCWClassifier,
     SOPClassifier,
 )
+from sureline.estimators.merging import merge
 from sureline.estimators.online import OnlineClassifier
+from sureline.estimators.saving import load, save
+from sureline.estimators.text import TextClassifier
+from sureline.estimators.text_features import TextFeatures
 from sureline.rules import batch_rules, rules
 
 __all__ = [
@@ -37,7 +41,12 @@ __all__ = [
     "PerceptronClassifier",
     "SCWClassifier",
     "SOPClassifier",
+    "TextClassifier",
+    "TextFeatures",
     "classifier_for",
+    "load",
+    "merge",
+    "save",
 ]
 
 
@@ -102,7 +111,7 @@ def _made(estimator: str) -> type[OnlineClassifier]:
             body.setdefault("covariance", described(rule.covariances[0], COVARIANCE))
     title = " ".join(f"{rule.title}." for rule in offered)
     body |= {"__annotations__": annotations, "__doc__": title, "__module__": __name__}
-    return classifier(type(estimator, (OnlineClassifier,), body))
+    return documented(type(estimator, (OnlineClassifier,), body))
 
 
 def __getattr__(name: str) -> type[OnlineClassifier]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Sequence
 from typing import (
     Any,
     Literal,
@@ -14,6 +15,8 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+from sklearn.base import ClassifierMixin
 
 from sureline.rules import Parameter, rules
 
@@ -30,14 +33,15 @@ coef_ : array of shape (1, n_features) or (n_classes, n_features)
     ``classes_[1]``; more have a row each.
 intercept_ : array of shape (1,) or (n_classes,)
     The mean of the constant feature's weight.
-{variances}n_features_in_ : int
+{variances}{features} : int
     The number of features.
 n_iter_ : int
     The number of passes made.
 n_seen_, n_updates_, n_mistakes_ : int
     How many examples were learned from, changed the model, and were classified wrong just before
     they were learned; over all passes.
-validation_scores_ : list of float
+"""
+STOPPED = """validation_scores_ : list of float
     With early stopping, the accuracy on the held-out examples after each pass.
 """
 VARIANCES = """variance_ : array of shape (1, n_features) or (n_classes, n_features)
@@ -49,14 +53,16 @@ covariance_ : array of shape (1, n_features, n_features) or (n_classes, n_featur
 """
 
 
-def described(default: T, meaning: str) -> T:
+def described(default: T, meaning: str, *, positional: bool = False) -> T:
     """A parameter with its default and a sentence on what it means."""
-    field: T = dataclasses.field(default=default, metadata={"meaning": meaning})
+    field: T = dataclasses.field(
+        default=default, metadata={"meaning": meaning}, kw_only=not positional
+    )
     return field
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
-def classifier(cls: C) -> C:
+def documented(cls: C) -> C:
     """Make `cls` a keyword-only dataclass whose documentation lists its parameters.
 
     Numbers that a rule declares take their range and their sentence from the registry.
@@ -76,8 +82,15 @@ def classifier(cls: C) -> C:
         kind = _kind(parameter, hint)
         meaning = parameter.meaning if parameter else field.metadata["meaning"]
         lines += [f"{field.name} : {kind}, default={field.default!r}", f"    {meaning}"]
-    variances = VARIANCES if "covariance" in hints else ""
-    sections = "\n".join(lines) + "\n" + ATTRIBUTES.format(variances=variances)
+    attributes = ""
+    if issubclass(cls, ClassifierMixin):
+        texts = "estimator" in hints
+        attributes = ATTRIBUTES.format(
+            variances=VARIANCES if texts or "covariance" in hints else "",
+            features="n_features_" if texts else "n_features_in_",
+        )
+        attributes += "" if texts else STOPPED
+    sections = "\n".join(lines) + "\n" + attributes
     head, examples, tail = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n")
     made.__doc__ = f"{head.rstrip()}\n\n{sections}\n{examples}{tail}"
     return cast(C, made)
@@ -92,6 +105,10 @@ def _kind(parameter: Parameter | None, hint: Any) -> str:
     choices = get_args(hint)
     if choices and all(isinstance(choice, (str, int)) for choice in choices):
         return "{" + ", ".join(repr(choice) for choice in choices) + "}"
+    if get_origin(hint) is tuple:
+        return f"({', '.join(_kind(None, choice) for choice in choices)})"
+    if get_origin(hint) is Sequence:
+        return f"list of {_kind(None, choices[0])}"
     if choices and get_origin(hint) is not None and not isinstance(hint, type):
         names = [_kind(None, choice) for choice in choices]
         return " or ".join(names) if "Mapping" not in str(get_origin(hint)) else "dict"

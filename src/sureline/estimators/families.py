@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sureline.estimators.describing import classifier, described
+from sureline.estimators.describing import described, documented
 from sureline.estimators.online import OnlineClassifier
 
 Covariance = Literal["diagonal-kl", "diagonal-l2", "diagonal-exact", "full"]
@@ -15,7 +15,7 @@ COVARIANCE = (
 )
 
 
-@classifier
+@documented
 class CWClassifier(OnlineClassifier):
     """Confidence-weighted learning: change as little as makes the example right with confidence.
 
@@ -43,7 +43,7 @@ class CWClassifier(OnlineClassifier):
     initial_variance: float = 1.0
 
 
-@classifier
+@documented
 class AROWClassifier(OnlineClassifier):
     """Adaptive regularization of weights: confidence-weighted learning that stands noisy labels.
 
@@ -62,7 +62,7 @@ class AROWClassifier(OnlineClassifier):
     covariance: Covariance = described("diagonal-kl", COVARIANCE)
 
 
-@classifier
+@documented
 class SCWClassifier(OnlineClassifier):
     """Soft confidence-weighted learning: CW with a price on missing the constraint.
 
@@ -83,7 +83,7 @@ class SCWClassifier(OnlineClassifier):
     covariance: Covariance = described("diagonal-kl", COVARIANCE)
 
 
-@classifier
+@documented
 class NHERDClassifier(OnlineClassifier):
     """Normal herding: move the whole distribution of weights towards a margin of 1.
 
@@ -100,7 +100,7 @@ class NHERDClassifier(OnlineClassifier):
     covariance: Covariance = described("diagonal-kl", COVARIANCE)
 
 
-@classifier
+@documented
 class PAClassifier(OnlineClassifier):
     """Passive-aggressive learning: the smallest change that gives each example a margin of 1.
 
@@ -124,7 +124,7 @@ class PAClassifier(OnlineClassifier):
     )
 
 
-@classifier
+@documented
 class PerceptronClassifier(OnlineClassifier):
     """The perceptron, by default averaged over all its weight vectors.
 
@@ -142,7 +142,7 @@ class PerceptronClassifier(OnlineClassifier):
     )
 
 
-@classifier
+@documented
 class SOPClassifier(OnlineClassifier):
     """The diagonal second-order perceptron: rare features move further than frequent ones.
 
@@ -158,7 +158,7 @@ class SOPClassifier(OnlineClassifier):
     a: float = 1.0
 
 
-@classifier
+@documented
 class AdaGradClassifier(OnlineClassifier):
     """AdaGrad with the hinge loss: a step size a feature, and weights of exactly 0 on request.
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import DataError
-from sureline.estimators.rows import Rows
+from sureline.features.rows import Rows
 from sureline.kernels import rivals
-from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, compiled, own_score, own_update
+from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
 from sureline.kernels.own import LEARN_OWN, LEARN_OWN_RIVALS, SCORE_OWN
@@ -77,25 +77,25 @@ class Learner:
 
     @cached_property
     def _step(self) -> Any:
-        return compiled(self.rule.step, STEP)
+        return pointer(self.rule.step, STEP)
 
     @property
     def _exact(self) -> Any:
-        return compiled(self.rule.exact or rivals.no_exact, EXACT)
+        return pointer(self.rule.exact or rivals.no_exact, EXACT)
 
     @property
     def _joint(self) -> Any:
         joint = None
         if self.scheme == "exact":
             joint = self.rule.joint[self.layout.covariance]
-        return compiled(joint or rivals.no_joint, JOINT, self.rule.inlined if joint else ())
+        return pointer(joint or rivals.no_joint, JOINT, self.rule.inlined if joint else ())
 
     def _own(self, kernel: OwnKernel) -> tuple[Any, Any]:
         """The rule's own score and update, compiled."""
         real = REAL[self.dtype]
         return (
-            compiled(kernel.score, own_score(real), kernel.inlined),
-            compiled(kernel.update, own_update(real), kernel.inlined),
+            pointer(kernel.score, own_score(real), kernel.inlined),
+            pointer(kernel.update, own_update(real), kernel.inlined),
         )
 
     # -- learning ------------------------------------------------------------------------------
@@ -108,11 +108,13 @@ class Learner:
         weight: Floats,
         order: Integers,
         rank: Integers,
+        before: int = 0,
     ) -> None:
         """Learn the rows named by `order`, one after the other.
 
         `codes` are columns where the state is wide, and 0 or 1 where two classes share one;
-        `rank` tells where each column's label stands among the sorted ones.
+        `rank` tells where each column's label stands among the sorted ones; `before`, for
+        messages, how many rows the caller learned before these.
         """
         if state.wide:
             failed = self._learn_rivals(state, (*rows, codes, weight, order), rows.longest, rank)
@@ -124,8 +126,8 @@ class Learner:
         state.counts[2] += order.size
         if failed >= 0:
             raise DataError(
-                f"learning row {failed} overflowed {self.dtype}: its values, or those of rows "
-                "before it, are too large or too small; scale the features to about 1, for "
+                f"learning row {before + failed} overflowed {self.dtype}: its values, or those of "
+                "rows before it, are too large or too small; scale the features to about 1, for "
                 "example with sklearn.preprocessing.MaxAbsScaler, and fit again"
             )
 
@@ -236,28 +238,34 @@ class Learner:
 
         The classes get the mean with its two signs, halved, and half of the variance each: the
         difference of their scores is distributed as the one score was. A third class starts from
-        nothing, with a score of 0, which is below one of the two. Where nothing has been learned,
-        all start from nothing.
+        nothing, with a score of 0, which is below one of the two. Features that learning has not
+        changed start from nothing for all, as those do that are met later.
         """
         roomy = self.layout.size_gb(state.features, 4) <= limit_gb
         wide = self.layout.allocate(state.features, 4 if roomy else 3, limit_gb, owner)
         wide.wide, wide.used = True, 2
-        wide.clock, wide.counts = state.clock, state.counts
+        wide.clock, wide.counts, wide.merged = state.clock, state.counts, state.merged
         if not state.counts[0]:  # nothing to carry over
             return wide
+        changed = state.touched()
+        changed[0] = True  # rules may treat row 0, the constant feature, by itself
+        touched = np.flatnonzero(changed)
         kernel = self.rule.kernel
-        values = state.table[:, :, 0].astype(np.float64)
+        values = state.table[touched, :, 0].astype(np.float64)
         if kernel is not None:
-            stamps = state.stamps[:, 0] if kernel.stamps else np.zeros(1)
-            values = kernel.half(values, stamps, state.clock, self.p)
-            wide.stamps[:, :2] = state.clock
+            stamps = state.stamps[touched, 0] if kernel.stamps else np.zeros(1)
+            halves = kernel.weights(values, stamps, state.clock, self.p) / 2.0
+            values = kernel.slots(halves, values, values / 2.0, state.clock, self.p)
+            if kernel.stamps:
+                wide.stamps[touched, :2] = state.clock
         else:
             values /= 2.0
         signs = np.ones_like(values)
         signs[:, :: 1 if state.layout.covariance == "identity" and not kernel else 2] = -1.0
-        wide.table[:, :, 0], wide.table[:, :, 1] = signs * values, values
+        wide.table[touched, :, 0], wide.table[touched, :, 1] = signs * values, values
         if state.covariance.size:
-            wide.covariance[:2] = state.covariance[0] / 2.0
+            block = touched[:, np.newaxis], touched
+            wide.covariance[(slice(0, 2), *block)] = state.covariance[(0, *block)] / 2.0
         return wide
 
     # -- predicting ----------------------------------------------------------------------------

@@ -18,14 +18,17 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.choosing import choose_learner
 from sureline.estimators.describing import described
 from sureline.estimators.learner import Floats, Integers, Learner
+from sureline.estimators.merging import Merging
 from sureline.estimators.predicting import Predicting
-from sureline.estimators.rows import Rows, as_rows
+from sureline.estimators.rows import as_rows
+from sureline.estimators.saving import Saving
+from sureline.features.rows import Rows
 from sureline.model import State
 from sureline.rules import Rule
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OnlineClassifier(Predicting):
+class OnlineClassifier(Merging, Saving, Predicting):
     """What every online classifier does; the rule comes from the registry."""
 
     competitors: int | Literal["all"] = described(
@@ -105,11 +108,7 @@ class OnlineClassifier(Predicting):
                 "partial_fit"
             )
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if learner.rule.weight != "cost":
-            weight = weight / max(1.0, weight.max())
-        weight = weight * self._class_weights(classes, y, learner.rule)[codes]
-        if not weight.any():
-            raise DataError(f"{self._name}.fit: no example has a weight above 0")
+        weight = self._batch_weights(learner, classes, y, weight)
         rows, rank = as_rows(X), np.arange(classes.size)
         rng = check_random_state(self.random_state)
         train, held = self._split(np.flatnonzero(weight > 0), codes, rng)
@@ -132,8 +131,8 @@ class OnlineClassifier(Predicting):
         if self.early_stopping:
             best.counts = state.counts
             self.validation_scores_, self.n_iter_ = accuracies, len(accuracies)
-        self.classes_ = self._labels = classes
-        self._state = best
+        with self._gate.change():
+            self._publish(best, classes)
         return self
 
     def partial_fit(
@@ -162,71 +161,19 @@ class OnlineClassifier(Predicting):
         self
             The classifier, further trained.
         """
-        learner = self._learner()
-        if self.early_stopping:
-            raise InvalidParameter(
-                f"{self._name}: partial_fit cannot hold examples back; set early_stopping=False"
+        with self._gate.writing:
+            learner = self._stream_learner()
+            first = not self.__sklearn_is_fitted__()
+            X, y = self._checked(X, y, reset=first)
+            weight = _check_sample_weight(
+                sample_weight,
+                X,
+                dtype=np.float64,
+                ensure_non_negative=True,
+                allow_all_zero_weights=True,
             )
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            raise InvalidParameter(
-                f"{self._name}: partial_fit cannot know how frequent classes will be; give "
-                "class_weight as a dictionary"
-            )
-        first = not self.__sklearn_is_fitted__()
-        X, y = self._checked(X, y, reset=first)
-        if y.dtype.kind == "f" and (y != np.floor(y)).any():
-            raise ValueError(f"Unknown label type: continuous numbers such as {y[y % 1 != 0][0]!r}")
-        weight = _check_sample_weight(
-            sample_weight,
-            X,
-            dtype=np.float64,
-            ensure_non_negative=True,
-            allow_all_zero_weights=True,
-        )
-        if learner.rule.weight != "cost" and weight.max() > 1.0:
-            raise InvalidParameter(
-                f"{self._name}: partial_fit takes weights from 0 to 1, got "
-                f"{weight.max():g}; divide the weights by the largest that will come"
-            )
-        labels = y[:0] if first else self._labels
-        named = np.setdiff1d(np.asarray(classes), labels) if classes is not None else labels[:0]
-        for some in (labels, named):
-            self._same_kind(some, y)
-        if self.class_weight is not None:
-            present, codes = np.unique(y, return_inverse=True)
-            weight = weight * self._class_weights(present, y, learner.rule)[codes]
-        kept, rows = np.flatnonzero(weight > 0), as_rows(X)
-        state = self._begin(learner, X.shape[1], 1) if first else self._state.writeable()
-        if state.layout != learner.layout:
-            raise InvalidParameter(
-                f"{self._name}: partial_fit goes on with a model of {state.layout}, which "
-                f"set_params has changed to {learner.layout}; fit anew, or change it back"
-            )
-        arrivals = self._arrivals(np.concatenate([labels, named]), y[kept])
-        # Refused here, before anything is learned.
-        total = labels.size + named.size + len(arrivals)
-        columns = total if total > 2 else 1
-        learner.layout.check(X.shape[1], columns, self.memory_limit_gb, self._name)
-        begun = 0
-        for row, label in [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]:
-            if not state.wide:  # up to the third, each class changes how the model learns
-                self._learn_on(learner, state, labels, rows, y, weight, kept[begun:row])
-                begun = row
-                if labels.size == 2:
-                    state = learner.widen(state, self.memory_limit_gb, self._name)
-            labels = np.concatenate([labels, label])
-            if not state.wide:
-                labels = np.sort(labels)
-                state.counts[1] += labels.size == 1 and named.size == 0  # nobody could know it
-            elif label in named:
-                state.used = labels.size  # others are let in by the row that shows them
-        if state.wide:
-            state = state.with_room(labels.size, self.memory_limit_gb, self._name)
-        self._learn_on(learner, state, labels, rows, y, weight, kept[begun:])
-        self._labels, self.classes_ = labels, np.sort(labels)
-        self._state = state
-        if first:
-            self.n_iter_ = 1
+            weight = self._stream_weights(learner, y, weight)
+            self._learn_rows(learner, as_rows(X), y, weight, classes, X.shape[1])
         return self
 
     def forget_class(self, label: Any) -> Self:
@@ -250,13 +197,14 @@ class OnlineClassifier(Predicting):
             )
         if self.classes_.size == 1:
             raise InvalidParameter(f"{self._name}: the last class, {label!r}, cannot be forgotten")
-        state = self._state
-        if not state.wide:
-            state = self._learner().widen(state, self.memory_limit_gb, self._name)
-        column = self._labels.tolist().index(label)
-        self._state = state.without(column)
-        self._labels = np.delete(self._labels, column)
-        self.classes_ = np.sort(self._labels)
+        with self._gate.writing:
+            state = self._state
+            if not state.wide:
+                state = self._learner().widen(state, self.memory_limit_gb, self._name)
+            column = self._labels.tolist().index(label)
+            state = state.without(column)
+            with self._gate.change():
+                self._publish(state, np.delete(self._labels, column))
         return self
 
     # -- inside --------------------------------------------------------------------------------
@@ -268,6 +216,102 @@ class OnlineClassifier(Predicting):
     def _learner(self) -> Learner:
         """The learner for the present parameters, all of which are checked."""
         return choose_learner(self)
+
+    def _stream_learner(self) -> Learner:
+        """The learner, if the parameters allow to learn from a stream."""
+        learner = self._learner()
+        if self.early_stopping:
+            raise InvalidParameter(
+                f"{self._name}: partial_fit cannot hold examples back; set early_stopping=False"
+            )
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            raise InvalidParameter(
+                f"{self._name}: partial_fit cannot know how frequent classes will be; give "
+                "class_weight as a dictionary"
+            )
+        return learner
+
+    def _stream_weights(self, learner: Learner, y: NDArray[Any], weight: Floats) -> Floats:
+        """Examples' weights with those of their classes, where more examples may follow."""
+        if learner.rule.weight != "cost" and weight.max(initial=0.0) > 1.0:
+            raise InvalidParameter(
+                f"{self._name}: partial_fit takes weights from 0 to 1, got "
+                f"{weight.max():g}; divide the weights by the largest that will come"
+            )
+        if self.class_weight is None:
+            return weight
+        present, codes = np.unique(y, return_inverse=True)
+        return weight * self._class_weights(present, y, learner.rule)[codes]
+
+    def _batch_weights(
+        self, learner: Learner, classes: NDArray[Any], y: NDArray[Any], weight: Floats
+    ) -> Floats:
+        """Examples' weights with those of their classes, where these are all examples."""
+        if learner.rule.weight != "cost":
+            weight = weight / max(1.0, weight.max(initial=0.0))
+        weight = weight * self._class_weights(classes, y, learner.rule)[np.searchsorted(classes, y)]
+        if not weight.any():
+            raise DataError(f"{self._name}.fit: no example has a weight above 0")
+        return weight
+
+    def _learn_rows(
+        self,
+        learner: Learner,
+        rows: Rows,
+        y: NDArray[Any],
+        weight: Floats,
+        classes: ArrayLike | None,
+        features: int,
+    ) -> None:
+        """Learn rows on top of what is known, which anybody may look at in the meantime.
+
+        `features` says how many there must be room for.
+        """
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError(f"Unknown label type: continuous numbers such as {y[y % 1 != 0][0]!r}")
+        first = not self.__sklearn_is_fitted__()
+        labels = y[:0] if first else self._labels
+        named = np.setdiff1d(np.asarray(classes), labels) if classes is not None else labels[:0]
+        for some in (labels, named):
+            self._same_kind(some, y)
+        state = self._begin(learner, features, 1) if first else self._state.writeable()
+        if state.layout != learner.layout:
+            raise InvalidParameter(
+                f"{self._name}: partial_fit goes on with a model of {state.layout}, which "
+                f"set_params has changed to {learner.layout}; fit anew, or change it back"
+            )
+        kept = np.flatnonzero(weight > 0)
+        arrivals = self._arrivals(np.concatenate([labels, named]), y[kept])
+        # Refused here, before anything is learned.
+        limit = self.memory_limit_gb
+        total = labels.size + named.size + len(arrivals)
+        columns = total if total > 2 else 1
+        learner.layout.check(features, columns, limit, self._name)
+        state = state.with_features(features, limit, self._name)
+        begun = 0
+        for row, label in [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]:
+            if not state.wide:  # up to the third, each class changes how the model learns
+                self._learn_on(learner, state, labels, rows, y, weight, kept[begun:row])
+                begun = row
+                if labels.size == 2:
+                    state = learner.widen(state, limit, self._name)
+            labels = np.concatenate([labels, label])
+            if not state.wide:
+                labels = np.sort(labels)
+                state.counts[1] += labels.size == 1 and named.size == 0  # nobody could know it
+            elif label in named:
+                state.used = labels.size  # others are let in by the row that shows them
+        if state.wide:
+            state = state.with_room(labels.size, limit, self._name)
+        self._learn_on(learner, state, labels, rows, y, weight, kept[begun:])
+        if first:
+            self.n_iter_ = 1
+
+    def _publish(self, state: State, labels: NDArray[Any]) -> None:
+        """Let everybody see a state and the labels of its columns; to be called inside a change."""
+        self._state = state
+        if not hasattr(self, "_labels") or not np.array_equal(self._labels, labels):
+            self._labels, self.classes_ = labels, np.sort(labels)
 
     def _begin(self, learner: Learner, features: int, classes: int) -> State:
         """A state that has seen nothing, wide if there are more than two classes."""
@@ -294,16 +338,26 @@ class OnlineClassifier(Predicting):
         kept: Integers,
     ) -> None:
         """Learn the `kept` rows, all of whose labels are among `labels`, in order."""
+        if not labels.size:
+            return
         if not state.wide and labels.size < 2:  # nothing to tell apart
-            state.clock += kept.size
-            state.counts[2] += kept.size
+            with self._gate.change():
+                state.clock += kept.size
+                state.counts[2] += kept.size
+                self._publish(state, labels)
             return
         order = np.argsort(labels)
         rank = np.empty(labels.size, np.int64)
         rank[order] = np.arange(labels.size)
         place = np.searchsorted(labels[order], y)
         codes = order[np.minimum(place, labels.size - 1)]
-        learner.learn(state, rows, codes, weight, kept, rank)
+        for piece in rows.pieces(self._at_once(state)):
+            begin, stop = np.searchsorted(kept, [piece.start, piece.stop])
+            part = rows.part(piece.start, piece.stop)
+            some = kept[begin:stop] - piece.start
+            with self._gate.change():
+                learner.learn(state, part, codes[piece], weight[piece], some, rank, piece.start)
+                self._publish(state, labels[: state.used] if state.wide else labels)
 
     def _same_kind(self, labels: NDArray[Any], y: NDArray[Any]) -> None:
         """Refuse text among numbers and numbers among text."""
@@ -333,7 +387,7 @@ class OnlineClassifier(Predicting):
             given = (
                 self.class_weight.values() if isinstance(self.class_weight, Mapping) else weights
             )
-            weights = weights / max(1.0, *map(float, given))
+            weights = weights / max([1.0, *map(float, given)])
         return np.asarray(weights, np.float64)
 
     def _split(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -14,17 +16,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sureline.errors import InvalidParameter
 from sureline.estimators.choosing import check_whole
+from sureline.estimators.gate import Gate
 from sureline.estimators.learner import Floats, Learner, chances
-from sureline.estimators.rows import Rows, as_rows
+from sureline.estimators.rows import as_rows
+from sureline.features.rows import Rows
 from sureline.model import State
 
 F = TypeVar("F")
-# How many scores are computed at a time where only the best of each row is wanted.
-CHUNK = 2**22
+A = TypeVar("A")
+# How many nonzeros are learned or scored in about a millisecond, for two classes.
+AT_ONCE = 2.0**15
 
 
 def _keeps_variance(estimator: Any) -> bool:
-    return hasattr(estimator, "covariance")
+    return bool(estimator._has_variance)
 
 
 def with_variance(method: F) -> F:
@@ -47,6 +52,10 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def _learner(self) -> Learner:
         raise NotImplementedError
 
+    @property
+    def _has_variance(self) -> bool:
+        return hasattr(self, "covariance")
+
     # -- labels and scores ---------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Floats:
@@ -54,46 +63,38 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
             The scores.
         """
-        return self._told(self._scores(self._rows(X)))
+        return self._told(self._all_scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: the class of the highest mean score.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
 
         Returns
         -------
         array of shape (n_samples,)
             The labels; of equal scores, the first in the order of ``classes_`` wins.
         """
-        rows = self._rows(X)
-        if self.classes_.size == 1:
-            return np.repeat(self.classes_, len(rows))
-        step = max(1, CHUNK // self.classes_.size)
-        winners = [
-            self._winners(self._scores(rows.part(start, start + step)))
-            for start in range(0, len(rows), step)
-        ]
-        return np.asarray(self.classes_[np.concatenate(winners)])
+        return np.concatenate(self._answers(X, self._best))
 
     def predict_ranking(self, X: Any, k: int) -> tuple[NDArray[Any], Floats]:
         """The k best classes of each row with their mean scores, best first.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
         k : int
             How many classes; more than there are means all.
 
@@ -103,7 +104,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
             The classes and their scores. Of two classes, each has half the margin, with its sign.
         """
         check_whole(k, "k", type(self).__name__)
-        scores = self._told(self._scores(self._rows(X)))
+        scores = self._told(self._all_scores(X))
         if self.classes_.size <= 2:
             scores = np.column_stack([-scores / 2.0, scores / 2.0][-self.classes_.size :])
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
@@ -117,8 +118,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
 
         Returns
         -------
@@ -140,8 +141,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The examples.
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
         method : {"integral", "sampling"}, default="integral"
             By quadrature, which gives the same every time, or by drawing weight vectors and
             counting whom they vote for, as the multi-class paper does.
@@ -162,10 +163,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(
                 f"{type(self).__name__}: method must be 'integral' or 'sampling', got {method!r}"
             )
+        return self._integrated(mean, deviation)
+
+    def _integrated(self, mean: Floats, deviation: Floats) -> Floats:
+        """The probability of each class, by quadrature."""
+        if mean.ndim == 2:
+            return chances(mean, deviation)
         if self.classes_.size == 1:
             return np.ones((mean.size, 1))
-        if self.classes_.size > 2:
-            return chances(mean, deviation)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(mean == 0, 0.0, mean / deviation)
         return np.column_stack([ndtr(-z), ndtr(z)])
@@ -189,13 +194,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
     @property
     def coef_(self) -> NDArray[Any]:
         """The mean of every weight, of shape (1, n_features) or (n_classes, n_features)."""
-        return self._combined(self._learner().weights(self._fitted("coef_")), -1.0)[1:].T.copy()
+        state = self._fitted("coef_")
+        return self._combined(self._learner().weights(state), -1.0)[1:].T.copy()
 
     @property
     def intercept_(self) -> NDArray[Any]:
         """The mean of the constant feature's weight, of shape (1,) or (n_classes,)."""
-        weights = self._learner().weights(self._fitted("intercept_"))
-        return np.array(self._combined(weights, -1.0)[0])
+        state = self._fitted("intercept_")
+        return np.array(self._combined(self._learner().weights(state), -1.0)[0])
 
     @property
     def variance_(self) -> NDArray[Any]:
@@ -240,6 +246,12 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """Whether anything has been learned."""
         return hasattr(self, "_state")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the gate, which belongs to this process."""
+        state = dict(cast(Any, super()).__getstate__())
+        state.pop("_own_gate", None)
+        return state
+
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may assume."""
         tags = cast(Any, super()).__sklearn_tags__()
@@ -269,18 +281,58 @@ class Predicting(ClassifierMixin, BaseEstimator):
             return columns
         return np.asarray(columns[..., 1:] + np.asarray(sign, columns.dtype) * columns[..., :1])
 
-    def _rows(self, X: Any) -> Rows:
+    def _views(self, X: Any) -> Iterator[Callable[[], Rows]]:
+        """Functions that give the rows of X, a piece each, to be called while the model rests."""
+        rows = as_rows(self._checked(X, "no_validation", reset=False))
+        for piece in rows.pieces(self._at_once(self._state)):
+            yield partial(rows.part, piece.start, piece.stop)
+
+    def _answers(self, X: Any, answer: Callable[[Rows], A]) -> list[A]:
+        """What `answer` makes of each piece of X; learning goes on between the pieces.
+
+        All answers are about the same classes: when one arrives, they begin again.
+        """
         check_is_fitted(self)
-        return as_rows(self._checked(X, "no_validation", reset=False))
+        while True:
+            classes, answers = self.classes_, list[A]()
+            for view in self._views(X):
+                with self._gate.read():
+                    if self.classes_ is not classes:
+                        break
+                    answers.append(answer(view()))
+            else:
+                return answers
+
+    @property
+    def _gate(self) -> Gate:
+        gate: Gate | None = self.__dict__.get("_own_gate")
+        return gate or cast(Gate, self.__dict__.setdefault("_own_gate", Gate()))
+
+    def _at_once(self, state: State) -> float:
+        """About how many nonzeros can be learned or scored in a millisecond."""
+        columns = state.table.shape[2]
+        if state.covariance.size:
+            return float(AT_ONCE * AT_ONCE / (columns * state.covariance[0].size))
+        return float(AT_ONCE / (1.0 + columns / 8.0))
 
     def _checked(self, X: Any, y: Any, reset: bool) -> Any:
         """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""
         with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
             return validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=reset)
 
+    def _all_scores(self, X: Any) -> Floats:
+        """The scores of X by class."""
+        return np.concatenate(self._answers(X, self._scores))
+
     def _scores(self, rows: Rows) -> Floats:
         """The scores of rows by class, or, where two classes share a column, for the second."""
         return self._by_class(self._learner().scores(self._state, rows))
+
+    def _best(self, rows: Rows) -> NDArray[Any]:
+        """The label of the highest score of each row."""
+        if self.classes_.size == 1:
+            return np.repeat(self.classes_, len(rows))
+        return np.asarray(self.classes_[self._winners(self._scores(rows))])
 
     def _by_class(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Columns, which come last, in the order of ``classes_``."""
@@ -300,7 +352,13 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def _moments(self, X: Any) -> tuple[Floats, Floats]:
         """The means and the standard deviations of scores, as they are told."""
-        rows, learner = self._rows(X), self._learner()
+        parts = self._answers(X, self._moments_of)
+        mean, deviation = (np.concatenate(some) for some in zip(*parts, strict=True))
+        return mean, deviation
+
+    def _moments_of(self, rows: Rows) -> tuple[Floats, Floats]:
+        """The same of rows."""
+        learner = self._learner()
         mean = self._by_class(learner.scores(self._state, rows))
         deviation = self._by_class(learner.deviations(self._state, rows))
         if deviation.shape[1] == 2:

@@ -83,7 +83,8 @@ class State:
 
     The first `used` columns hold something; `wide` says whether every class has one of its own.
     `counts` holds the updates, the mistakes and the examples since learning began, also those
-    of passes that were undone.
+    of passes that were undone. `merged` tells how many models, each trained by itself, the state
+    stands for.
     """
 
     layout: Layout
@@ -94,11 +95,25 @@ class State:
     used: int = 1
     clock: int = 0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
+    merged: int = 1
 
     @property
     def features(self) -> int:
         """The number of features, the constant one aside."""
         return int(self.table.shape[0]) - 1
+
+    def touched(self) -> NDArray[np.bool_]:
+        """Which rows of the table learning has changed, the constant feature's first."""
+        initial = self.layout.initial
+        full = bool(self.covariance.size)
+        changed = np.zeros(self.table.shape[0], np.bool_)
+        for slot, value in enumerate(initial[:1] if full else initial):
+            columns = self.table[:, slot, : self.used]
+            changed |= (columns != np.asarray(value, columns.dtype)).any(axis=1)
+        if full:
+            variances = np.diagonal(self.covariance[: self.used], axis1=1, axis2=2)
+            changed |= (variances != np.asarray(initial[1], variances.dtype)).any(axis=0)
+        return changed
 
     def writeable(self) -> State:
         """The state itself, or a copy where its arrays were mapped from a file for reading only."""
@@ -127,6 +142,33 @@ class State:
         larger.covariance[:have] = self.covariance
         larger.stamps[:, :have] = self.stamps
         return replace(self, table=larger.table, covariance=larger.covariance, stamps=larger.stamps)
+
+    def with_features(self, features: int, limit_gb: float, owner: str) -> State:
+        """A state with at least so many features; the new ones are as if never touched."""
+        have = self.features
+        if features <= have:
+            return self
+        columns = self.table.shape[2]
+        doubled = max(features, 2 * have)
+        fits = self.layout.size_gb(doubled, columns) <= limit_gb
+        larger = self.layout.allocate(doubled if fits else features, columns, limit_gb, owner)
+        larger.table[: have + 1] = self.table
+        larger.covariance[:, : have + 1, : have + 1] = self.covariance
+        larger.stamps[: self.stamps.shape[0]] = self.stamps
+        return replace(self, table=larger.table, covariance=larger.covariance, stamps=larger.stamps)
+
+    def with_rows(self, kept: NDArray[np.intp]) -> State:
+        """A state that has these features alone, in this order, and room for one more."""
+        rows = np.concatenate([[0], np.asarray(kept) + 1])
+        state = self.layout.allocate(kept.size + 1, self.table.shape[2], np.inf, "")
+        state.table[: rows.size] = self.table[rows]
+        if self.covariance.size:
+            state.covariance[:, : rows.size, : rows.size] = self.covariance[
+                :, rows[:, np.newaxis], rows
+            ]
+        if self.layout.stamps:
+            state.stamps[: rows.size] = self.stamps[rows]
+        return replace(self, table=state.table, covariance=state.covariance, stamps=state.stamps)
 
     def without(self, column: int) -> State:
         """A wide state that has never had that column."""

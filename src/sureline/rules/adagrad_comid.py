@@ -90,8 +90,8 @@ def weights(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
     return np.copysign(np.maximum(0.0, np.abs(w) - due), w)
 
 
-def half(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
-    return np.column_stack([weights(values, stamps, clock, p) / 2.0, values[:, 1]])
+def slots(w: Any, mean: Any, total: Any, clock: int, p: Vector) -> Any:
+    return np.column_stack([w, mean[:, 1]])
 
 
 def residual(w: float, g: float, H: float, new: float, eta: float, l1: float) -> float:
@@ -115,7 +115,7 @@ register(
             score=score,
             update=update,
             weights=weights,
-            half=half,
+            slots=slots,
             initial=lambda *_: (0.0, 0.0),
             inlined=(shrunk,),
             stamps=True,

@@ -84,10 +84,11 @@ def weights(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
     return -np.copysign(eta * beyond / (delta + np.sqrt(G)), S)
 
 
-def half(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
-    S, free = values[:, 0], p[1] * clock * (np.arange(len(values)) > 0)  # what l1 takes away
-    kept = np.where(np.abs(S) > free, (np.abs(S) + free) / 2.0, np.abs(S) / 2.0)
-    return np.column_stack([np.copysign(kept, S), values[:, 1]])
+def slots(w: Any, mean: Any, total: Any, clock: int, p: Vector) -> Any:
+    eta, l1, delta = p
+    G, free = mean[:, 1], l1 * clock * (np.arange(len(w)) > 0)  # what l1 takes away
+    moved = -np.copysign(np.abs(w) * (delta + np.sqrt(G)) / eta + free, w)
+    return np.column_stack([np.where(w == 0.0, np.clip(total[:, 0], -free, free), moved), G])
 
 
 def residual(S: float, H: float, t: float, new: float, eta: float, l1: float) -> float:
@@ -111,7 +112,7 @@ register(
             score=score,
             update=update,
             weights=weights,
-            half=half,
+            slots=slots,
             initial=lambda *_: (0.0, 0.0),
             inlined=(weight_of,),
         ),

@@ -75,15 +75,16 @@ class OwnKernel:
     anything; both are compiled, together with the `inlined` functions they call. `table` has shape
     (1 + features, slots, columns); its row 0 belongs to the constant feature, whose value is
     `constant`. ``weights(values, stamps, clock, p)`` gives a column's linear weights, and
-    ``half(values, stamps, clock, p)`` the slots of a column that scores half as much, slot 0 being
-    the one whose sign turns the score's. Slots start at ``initial(*p)``. `clock` counts the
-    examples before this one and `stamps` may hold a clock for every feature.
+    ``slots(weights, mean, total, clock, p)`` the slots of a column with given weights, made from
+    columns whose slots have that mean and that total. Slots start at ``initial(*p)``. `clock`
+    counts the examples before this one and `stamps` may hold a clock for every feature. Where
+    arrays have a row a feature, the first is the constant one's.
     """
 
     score: Callable[..., float]
     update: Callable[..., bool]
     weights: Callable[..., Any]
-    half: Callable[..., Any]
+    slots: Callable[..., Any]
     initial: Callable[..., tuple[float, ...]]
     inlined: tuple[Callable[..., float], ...] = ()
     stamps: bool = False

@@ -69,12 +69,13 @@ def update(
     return True
 
 
-def half(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
-    return values * np.array([0.5, 1.0])
-
-
 def weights(values: Any, stamps: Any, clock: int, p: Vector) -> Any:
     return values[:, 0] / values[:, 1]
+
+
+def slots(w: Any, mean: Any, total: Any, clock: int, p: Vector) -> Any:
+    M = mean[:, 1]
+    return np.column_stack([w * M, M])
 
 
 register(
@@ -94,7 +95,7 @@ register(
         constants=lambda a: (a,),
         several=False,
         kernel=OwnKernel(
-            score=score, update=update, weights=weights, half=half, initial=lambda a: (0.0, a)
+            score=score, update=update, weights=weights, slots=slots, initial=lambda a: (0.0, a)
         ),
     )
 )

@@ -1,0 +1,159 @@
+"""Where a training run stands, and whether a checkpoint belongs to the run that is asked for."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sureline.data import Batch
+from sureline.errors import DataError, InvalidParameter, ModelFileError
+
+# Changing these does not change what the examples so far have taught.
+FREE = ("passes",)
+WORDS = 624  # of the state of the random generator
+
+
+@dataclass
+class Position:
+    """How far a run has come: whole passes, rows of the present pass, rows of all passes.
+
+    `random` is the state of the random generator at the beginning of the present pass, `digest` a
+    checksum of the rows that this pass has taken so far. `base` is what the model had counted
+    before the run: examples, updates, mistakes. `first` tells, once the first pass is over, how
+    many examples it learned and how many of them it mistook.
+    """
+
+    passes: int = 0
+    rows: int = 0
+    examples: int = 0
+    skipped: int = 0
+    random: dict[str, Any] = field(default_factory=dict)
+    digest: list[int] = field(default_factory=lambda: [0, 0])
+    base: list[int] = field(default_factory=lambda: [0, 0, 0])
+    first: list[int] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The position, for the notes of a checkpoint."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Position:
+        """The position that `as_json` gave."""
+        whole = ("passes", "rows", "examples", "skipped")
+        if (
+            set(stored) != set(vars(cls()))
+            or not all(_is_count(stored[name]) for name in whole)
+            or not _are_counts(stored["digest"], 2)
+            or not _are_counts(stored["base"], 3)
+            or not (stored["first"] is None or _are_counts(stored["first"], 2))
+        ):
+            raise ModelFileError("its position in the run is damaged")
+        return cls(**stored)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_counts(value: Any, many: int) -> bool:
+    return isinstance(value, list) and len(value) == many and all(map(_is_count, value))
+
+
+def random_state(rng: np.random.RandomState) -> dict[str, Any]:
+    """The state of a random generator as JSON holds it."""
+    state: Any = rng.get_state(legacy=False)
+    return {"key": state["state"]["key"].tolist(), "pos": int(state["state"]["pos"])}
+
+
+def set_random_state(rng: np.random.RandomState, stored: Mapping[str, Any]) -> None:
+    """Put a random generator into a state that `random_state` gave."""
+    try:
+        key, place = np.array(stored["key"], np.uint32), int(stored["pos"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise ModelFileError("its random state is damaged") from None
+    if key.shape != (WORDS,) or not 0 <= place <= WORDS:
+        raise ModelFileError("its random state is damaged")
+    rng.set_state(("MT19937", key, place, 0, 0.0))
+
+
+def add_rows(digest: list[int], batch: Batch) -> list[int]:
+    """The checksums of texts or features, and of labels, with the rows of one more batch."""
+    content, labels = digest
+    if batch.text is not None:
+        content = zlib.crc32(_letters(batch.text), content)
+    else:
+        pairs = np.column_stack([batch.matrix.indices, batch.matrix.data]).astype(np.float64)
+        content = zlib.crc32(pairs.tobytes(), content)
+    if batch.label is not None:
+        import pyarrow as pa
+
+        if pa.types.is_large_string(batch.label.type):
+            labels = zlib.crc32(_letters(batch.label), labels)
+        else:
+            values = batch.label.to_numpy(zero_copy_only=False)
+            labels = zlib.crc32(np.ascontiguousarray(values, np.float64).tobytes(), labels)
+    return [content, labels]
+
+
+def _letters(array: Any) -> memoryview:
+    """All bytes of an array of strings, one text after the other."""
+    if not len(array):
+        return memoryview(b"")
+    _, offsets, letters = array.buffers()
+    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    return memoryview(letters or b"")[int(ends[0]) : int(ends[-1])]
+
+
+def describe_inputs(files: list[str]) -> list[list[Any]]:
+    """The names and sizes of the files of a run; a stream has no size."""
+    described = list[list[Any]]()
+    for file in files:
+        path = Path(file)
+        size = path.stat().st_size if path.is_file() else None
+        described.append([path.name, size])
+    return described
+
+
+def check_same_run(
+    path: str | os.PathLike[str],
+    stored: Mapping[str, Any],
+    options: Mapping[str, Any],
+    inputs: list[list[Any]],
+) -> None:
+    """Refuse to go on from a checkpoint of another run, and say what differs."""
+    before = stored.get("options")
+    if not isinstance(before, dict):
+        raise ModelFileError(f"{path} is a model, but no checkpoint; leave out --resume")
+    for name in sorted({*options, *before} - set(FREE)):
+        if options.get(name) != before.get(name):
+            raise InvalidParameter(
+                f"{path} is a checkpoint of a run with {_spoken(name, before.get(name))}, but this "
+                f"one has {_spoken(name, options.get(name))}; use the same options, or start anew "
+                "without --resume"
+            )
+    if stored.get("inputs") != inputs:
+        raise DataError(
+            f"{path} is a checkpoint of a run on {_named(stored.get('inputs'))}, but this one "
+            f"reads {_named(inputs)}; give the same files, or start anew without --resume"
+        )
+
+
+def _spoken(name: str, value: Any) -> str:
+    option = name.replace("_", " ")
+    return f"no {option}" if value is None else f"{option} {value!r}"
+
+
+def _named(inputs: Any) -> str:
+    """Files with their sizes, the first few of them."""
+    if not isinstance(inputs, list):
+        return "other files"
+    words = [f"{name} ({size:,} bytes)" if size is not None else name for name, size in inputs[:3]]
+    if len(inputs) > 3:
+        words.append(f"{len(inputs) - 3} more")
+    return ", ".join(words)

@@ -1,0 +1,47 @@
+"""What a model is, in words: shared by the commands that show one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+SHOWN = 8
+
+
+def online_of(model: Any) -> Any:
+    """The online classifier that learns the weights of a model."""
+    from sureline.estimators import TextClassifier
+
+    return model._known.online if isinstance(model, TextClassifier) else model
+
+
+def describe_model(model: Any) -> dict[str, Any]:
+    """The kind of a model, its rule and the rule's parameters."""
+    from sureline.estimators import TextClassifier
+    from sureline.estimators.choosing import choose_rule
+
+    online = online_of(model)
+    rule = choose_rule(online)
+    names = [parameter.name for parameter in rule.parameters] + list(rule.choices)
+    if rule.covariances and rule.covariances != ("identity",):
+        names.append("covariance")
+    return {
+        "kind": "texts" if isinstance(model, TextClassifier) else "numbers",
+        "rule": rule.name,
+        "parameters": {name: getattr(online, name) for name in names if hasattr(online, name)},
+    }
+
+
+def describe_bad(bad: Any) -> str:
+    """How many rows were left out, and the first of them."""
+    file, line, reason = bad.first[0]
+    if bad.count == 1:
+        return f"1 bad row was left out: {file}, line {line}: {reason}"
+    return f"{bad.count:,} bad rows were left out; the first is {file}, line {line}: {reason}"
+
+
+def enumerate_classes(classes: Sequence[Any]) -> str:
+    """How many classes there are, and the first few of them."""
+    words = [str(each) for each in classes[:SHOWN]]
+    more = len(classes) - len(words)
+    return f"{len(classes)}: {', '.join(words)}" + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,88 @@
+"""Ctrl-C at a good moment: what is being learned or written is finished first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import sleep
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+NUDGE = getattr(signal, "SIGURG", None)  # ignored by default, so that it harms nobody
+SOON = 0.05  # seconds
+
+
+class Patience:
+    """Holds an interruption back until a piece of work is whole; a second one is not held back."""
+
+    def __init__(self) -> None:
+        self._busy = self._asked = False
+        self._before: dict[int, Any] = {}
+        self._wakeup: tuple[int, int] | None = None
+
+    def __enter__(self) -> Self:
+        # Signals reach the main thread only, and only it may say what they do.
+        if threading.current_thread() is threading.main_thread():
+            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._interrupt)
+            if NUDGE is not None:
+                self._before[NUDGE] = signal.signal(NUDGE, _nothing)
+                self._listen(NUDGE)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._wakeup is not None:
+            before, writing = self._wakeup
+            signal.set_wakeup_fd(before)
+            os.close(writing)  # which ends the thread
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Work that an interruption must not cut in two."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+        if self._asked:
+            self._asked = False
+            raise KeyboardInterrupt
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if not self._busy or self._asked:
+            self._asked = False
+            raise KeyboardInterrupt
+        self._asked = True
+
+    def _listen(self, nudge: int) -> None:
+        """See to it that an interruption is noticed by a main thread that waits for a pipe.
+
+        A signal that comes just before the thread begins to wait is noted, but the handler is not
+        called before the wait is over. A second signal, soon after, ends it.
+        """
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        self._wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False), writing
+        main = threading.main_thread().ident or 0
+
+        def listen() -> None:
+            while noted := os.read(reading, 1):
+                if noted[0] == signal.SIGINT:
+                    sleep(SOON)
+                    signal.pthread_kill(main, nudge)
+            os.close(reading)
+
+        threading.Thread(target=listen, daemon=True).start()
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """All that matters is that a signal came."""

@@ -1,0 +1,36 @@
+"""Models on disk with what a command remembers beside them: columns, and where a run stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sureline.estimators.saving import Saving, classifier_parts, load
+from sureline.model.file import read, write
+
+NOTES = "notes"
+
+
+def write_model(model: Any, path: str, notes: dict[str, Any]) -> None:
+    """Write a fitted model and notes to a file, all of it or nothing."""
+    metadata, tensors = model._parts() if isinstance(model, Saving) else classifier_parts(model)
+    write(path, {**metadata, NOTES: notes}, tensors)
+
+
+def open_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """The model in a file, and the notes beside it; none are an empty dictionary."""
+    model = load(path)
+    notes = read(path).metadata.get(NOTES)
+    return model, notes if isinstance(notes, dict) else {}
+
+
+def columns_of(notes: dict[str, Any]) -> dict[str, Any]:
+    """The columns that a model was trained on, by what they hold; those that make sense."""
+    stored = notes.get("columns")
+    if not isinstance(stored, dict):
+        return {}
+    kinds = {"text": str, "label": str, "header": bool}
+    return {
+        name: stored[name]
+        for name, kind in kinds.items()
+        if isinstance(stored.get(name), kind) and stored[name] != ""
+    }

@@ -1,0 +1,73 @@
+"""What an explanation of a prediction consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A feature, its weight for a class and how unsure the model is of it.
+
+    `variance` is None for rules that keep none.
+    """
+
+    feature: str
+    weight: float
+    variance: float | None
+
+
+@dataclass(frozen=True)
+class Share(Telling):
+    """A feature of a text and what it adds to a score: its weight times its value there.
+
+    `places` are the first and the last + 1 character of every run of words that is the feature;
+    there are none for characters.
+    """
+
+    value: float
+    share: float
+    places: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Where a class's score comes from: the constant, the most telling features, and the rest."""
+
+    score: float
+    variance: float | None
+    constant: float
+    features: tuple[Share, ...]
+    rest: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text was given a label.
+
+    Of two classes, each has the whole score, the first with its sign turned.
+    """
+
+    text: str
+    label: Any
+    probability: float | None
+    classes: dict[Any, Reasons]
+
+    def __str__(self) -> str:
+        """The reasons for the label, as a table."""
+
+        def told(number: float) -> str:  # adding 0 turns a negative zero into a positive one
+            return f"{round(number, 4) + 0.0:+.4f}"
+
+        sure = "" if self.probability is None else f" (probability {self.probability:.3f})"
+        reasons = self.classes[self.label]
+        lines = [f"{self.label}{sure}, score {told(reasons.score)}"]
+        for each in reasons.features:
+            spread = "" if each.variance is None else f" ± {each.variance**0.5:.4f}"
+            lines.append(
+                f"  {told(each.share)}  {each.feature}  (weight {told(each.weight)}{spread})"
+            )
+        lines.append(f"  {told(reasons.rest)}  other features")
+        lines.append(f"  {told(reasons.constant)}  constant")
+        return "\n".join(lines)

@@ -1,0 +1,348 @@
+"""From batches of rows to a model and from a model to answers, for texts and numbers alike.
+
+Texts are learned by a `TextClassifier`, svmlight rows by an online classifier on its own, whose
+number of features grows as larger ones come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import ndtr
+
+from sureline.data import Batch, as_labels
+from sureline.errors import DataError, InvalidParameter
+from sureline.estimators.learner import Floats, chances
+from sureline.estimators.online import OnlineClassifier
+from sureline.estimators.rows import as_rows
+from sureline.estimators.text import TextClassifier
+from sureline.features.rows import Rows
+
+WHOLE = re.compile(r"[-+]?\d+(?:\.0*)?", re.ASCII)
+WORDS_OF_TRUTH = {"true": True, "false": False}
+
+
+class Counts(NamedTuple):
+    """How many examples were learned from, changed the model, and were mistaken beforehand."""
+
+    seen: int = 0
+    updates: int = 0
+    mistakes: int = 0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of the rows of a batch.
+
+    Parameters
+    ----------
+    label : array of shape (n,)
+        The class of the highest mean score.
+    probability : array of shape (n,) or None
+        The probability of that class; None where the rule keeps no variances.
+    margin : array of shape (n,)
+        The mean score of that class; of two classes, by how much it leads.
+    variance : array of shape (n,) or None
+        The variance of that score; None where the rule keeps none.
+    probabilities : array of shape (n, n_classes) or None
+        The probability of every class, in the order of ``classes_``.
+    """
+
+    label: NDArray[Any]
+    probability: Floats | None
+    margin: Floats
+    variance: Floats | None
+    probabilities: Floats | None
+
+
+class Stream:
+    """Learns batches into a model, one after the other; how the rows are cut makes no difference.
+
+    Parameters
+    ----------
+    model : TextClassifier or OnlineClassifier
+        What learns: the first takes texts, the second svmlight rows.
+    classes : sequence of str, default=None
+        Labels to know beforehand, as text; they become what the labels of the first batch are.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sureline.data import Batch
+    >>> from sureline.estimators import TextClassifier
+    >>> from sureline.estimators.streaming import Stream
+    >>> rows = Batch(
+    ...     text=pa.array(["win a prize", "lunch?"], pa.large_string()),
+    ...     label=pa.array(["spam", "ham"], pa.large_string()),
+    ... )
+    >>> stream = Stream(TextClassifier(), classes=["ham", "spam"])
+    >>> stream.learn(rows)
+    >>> stream.counts.seen, stream.model.predict_one("a prize")
+    (2, 'spam')
+    """
+
+    def __init__(self, model: Any, classes: Sequence[str] | None = None) -> None:
+        self.model = model
+        self._named = None if classes is None else list(classes)
+        self._classes: NDArray[Any] | None = None
+
+    @property
+    def counts(self) -> Counts:
+        """How much has been learned so far."""
+        if not self.model.__sklearn_is_fitted__():
+            return Counts()
+        updates, mistakes, seen = (int(count) for count in self.model._state.counts)
+        return Counts(seen, updates, mistakes)
+
+    @property
+    def features(self) -> int:
+        """How many features there are."""
+        return count_features(self.model)
+
+    def learn(self, batch: Batch, settled: bool = False) -> None:
+        """Learn the rows of a batch, in order.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rows with labels, of the kind that the model takes.
+        settled : bool, default=False
+            Whether texts have been read before, so that no new feature gets a column.
+        """
+        check_kind(self.model, batch)
+        if not len(batch):
+            return
+        labels = _labels_of(batch)
+        if self._named is not None and self._classes is None:
+            self._classes = typed_labels(self._named, labels.dtype)
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        if batch.text is not None:
+            self.model._take_in(batch.text, labels, weight, self._classes, batch.given, settled)
+        else:
+            self._learn_numbers(batch, labels, weight)
+
+    def _learn_numbers(self, batch: Batch, labels: NDArray[Any], weight: Floats) -> None:
+        """Learn sparse rows; the model gets as many features as the widest row needs."""
+        model: Any = self.model
+        rows = _number_rows(model, batch)
+        widest = int(rows.indices.max(initial=0)) + 1
+        width = max(widest, getattr(model, "n_features_in_", 1))
+        with model._gate.writing:
+            learner = model._stream_learner()
+            weight = model._stream_weights(learner, labels, weight)
+            model._learn_rows(learner, rows, labels, weight, self._classes, width)
+            model.n_features_in_ = width
+
+    def settle(self) -> None:
+        """Give back the room kept for features that never came; learning may go on."""
+        model = self.model
+        if isinstance(model, TextClassifier) or not model.__sklearn_is_fitted__():
+            return
+        state, rows = model._state, model.n_features_in_ + 1
+        if state.table.shape[0] > rows:
+            model._state = replace(
+                state,
+                table=state.table[:rows].copy(),
+                covariance=state.covariance[:, :rows, :rows].copy(),
+                stamps=state.stamps[:rows].copy(),
+            )
+
+
+def answer(model: Any, batch: Batch) -> Answers:
+    """What a fitted model says of the rows of a batch.
+
+    Features that the model has not met count as they would in a model that had just begun: they
+    move no score and make it less certain.
+
+    Parameters
+    ----------
+    model : TextClassifier or OnlineClassifier
+        The fitted model.
+    batch : Batch
+        Rows of the kind that the model takes; labels are not needed.
+
+    Returns
+    -------
+    Answers
+        The labels and how sure the model is of them.
+    """
+    check_kind(model, batch)
+    unsure = bool(model._has_variance)
+    learner = model._learner()
+    means, deviations = list[Floats](), list[Floats]()
+    for rows in _rows_of(model, batch):
+        means.append(model._scores(rows))
+        if unsure:
+            deviations.append(model._by_class(learner.deviations(model._state, rows)))
+    classes, n = model.classes_, len(batch)
+    width = model._state.used if model._state.wide else 1
+    mean = np.concatenate(means) if means else np.zeros((0, width))
+    every = np.arange(n)
+    best = np.zeros(n, np.intp) if classes.size == 1 else model._winners(mean)
+    if classes.size <= 2:
+        score = model._told(mean)
+        margin = np.abs(score) if classes.size == 2 else score
+    else:
+        margin = mean[every, best]
+    if not unsure:
+        return Answers(classes[best], None, margin, None, None)
+    spread = np.concatenate(deviations) if deviations else np.zeros((0, width))
+    if spread.shape[1] == 2:
+        spread = np.hypot(spread[:, :1], spread[:, 1:])
+    chance = _chances(model._told(mean), spread, classes.size)
+    won = best if classes.size > 2 else np.zeros(n, np.intp)
+    return Answers(
+        classes[best], chance[every, best], margin, np.square(spread[every, won]), chance
+    )
+
+
+def _chances(mean: Floats, deviation: Floats, classes: int) -> Floats:
+    """The probability of each class, as `predict_proba` tells it."""
+    if classes == 1:
+        return np.ones((len(mean), 1))
+    if classes > 2:
+        return chances(mean, deviation)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(mean == 0, 0.0, mean / deviation[:, 0])
+    return np.column_stack([ndtr(-z), ndtr(z)])
+
+
+def _rows_of(model: Any, batch: Batch) -> Iterator[Rows]:
+    """The rows of a batch as the model's features, a piece at a time."""
+    if batch.text is None:
+        if len(batch):
+            rows = _number_rows(model, batch)
+            width = int(batch.matrix.shape[1])
+            if width > model._state.features:
+                model._state = model._state.with_features(
+                    width, model.memory_limit_gb, type(model).__name__
+                )
+            yield rows
+        return
+    known = model._known
+    for _, found in known.scheme.pieces(batch.text, batch.given):
+        yield model._look_up(known, found)
+
+
+def _number_rows(model: OnlineClassifier, batch: Batch) -> Rows:
+    """Sparse rows of the model's kind of number, all of them finite."""
+    with np.errstate(over="ignore"):  # a number too large for float32 becomes an error
+        matrix = csr_array(batch.matrix, dtype=model.dtype)
+    wrong = np.flatnonzero(~np.isfinite(matrix.data))
+    if wrong.size:
+        row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
+        raise DataError(
+            f"{batch.source}, row {batch.first_row + row + 1}: feature "
+            f"{matrix.indices[wrong[0]]} is {matrix.data[wrong[0]]}; give finite numbers that fit "
+            f"{model.dtype}"
+        )
+    return as_rows(matrix)
+
+
+def count_features(model: Any) -> int:
+    """How many features a model has met.
+
+    Parameters
+    ----------
+    model : TextClassifier or OnlineClassifier
+        A model, fitted or not.
+    """
+    if not model.__sklearn_is_fitted__():
+        return 0
+    return int(model.n_features_ if isinstance(model, TextClassifier) else model.n_features_in_)
+
+
+def check_kind(model: Any, batch: Batch) -> None:
+    """Refuse texts for a model of numbers, and numbers for a model of texts.
+
+    Parameters
+    ----------
+    model : TextClassifier or OnlineClassifier
+        The model.
+    batch : Batch
+        Rows for it.
+    """
+    takes_text = isinstance(model, TextClassifier)
+    if takes_text != (batch.text is not None):
+        takes, holds = ("texts", "svmlight rows") if takes_text else ("svmlight rows", "texts")
+        raise DataError(
+            f"{batch.source or 'the input'} holds {holds}, but the model takes {takes}; give it "
+            f"{takes}, or train a model of the other kind"
+        )
+
+
+def _labels_of(batch: Batch) -> NDArray[Any]:
+    """The labels of a batch; numbers with fractions are none."""
+    labels = as_labels(batch.label)
+    if labels.dtype.kind == "f":
+        broken = np.flatnonzero(~(labels == np.floor(labels)))
+        if broken.size:
+            raise DataError(
+                f"{batch.source}: the label {labels[broken[0]]} is no class but a number with a "
+                "fraction; give classes, or read labels as text (--label-type text)"
+            )
+    return labels
+
+
+def typed_labels(words: Sequence[str], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Labels written as text, as values of the kind that a model or an input has.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The labels as people write them.
+    kind : dtype
+        What they are to become: text, whole numbers, floats or booleans.
+
+    Returns
+    -------
+    array
+        The labels; an InvalidParameter where one cannot be such a value.
+    """
+    if kind.kind in "USOT":
+        return np.array(list(words), dtype=object if kind.kind == "O" else None)
+    values = [read_label(word, kind) for word in words]
+    for word, value in zip(words, values, strict=True):
+        if value is None:
+            are = {"i": "whole numbers", "u": "whole numbers", "f": "numbers", "b": "true or false"}
+            raise InvalidParameter(
+                f"the class {word!r} was named, but the labels of the input are "
+                f"{are.get(kind.kind, str(kind))}; name such, or read labels as text "
+                "(--label-type text)"
+            )
+    return np.array(values, dtype=kind)
+
+
+def read_label(word: str, kind: np.dtype[Any]) -> Any:
+    """A label written as text as a value of a kind, or None if it is none.
+
+    Parameters
+    ----------
+    word : str
+        The label as written.
+    kind : dtype
+        Text, whole numbers, floats or booleans.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sureline.estimators.streaming import read_label
+    >>> read_label("+1.0", np.dtype(int)), read_label("one", np.dtype(int))
+    (1, None)
+    """
+    if kind.kind in "USOT":
+        return word
+    if kind.kind == "b":
+        return WORDS_OF_TRUTH.get(word.lower())
+    if kind.kind in "iu":
+        return int(word.partition(".")[0]) if WHOLE.fullmatch(word) else None
+    try:
+        return float(word)
+    except ValueError:
+        return None

@@ -1,0 +1,716 @@
+"""Raw text in, labels out: TextClassifier joins what reads texts with what learns rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Self, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from sureline.data import Given, as_labels, as_text
+from sureline.errors import DataError, InvalidParameter
+from sureline.estimators.choosing import check_whole
+from sureline.estimators.describing import described, documented
+from sureline.estimators.explaining import Explanation, Reasons, Share, Telling
+from sureline.estimators.families import AROWClassifier
+from sureline.estimators.learner import Floats, Learner
+from sureline.estimators.merging import Merging
+from sureline.estimators.online import OnlineClassifier
+from sureline.estimators.predicting import Predicting
+from sureline.estimators.saving import Saving
+from sureline.estimators.text_merging import merge_texts
+from sureline.estimators.text_options import TextOptions
+from sureline.estimators.text_saving import text_from_parts, text_parts
+from sureline.features.rows import Rows
+from sureline.features.scheme import PIECE, Found, Scheme
+from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabulary
+from sureline.model import State
+
+TWO, ONE = np.arange(2), np.arange(1)
+UNUSED = ("max_iter", "shuffle", "random_state")  # of the estimator; TextClassifier has its own
+
+
+@dataclass
+class Knowledge:
+    """What a text classifier has learned: how to read, which columns there are, and the weights.
+
+    `options` are the parameters that it reads texts by. The parameters of `online` never change, so
+    neither does its learner.
+    """
+
+    scheme: Scheme
+    columns: Vocabulary | Hashing
+    online: OnlineClassifier
+    options: tuple[Any, ...]
+
+    @cached_property
+    def learner(self) -> Learner:
+        """What learns rows."""
+        return self.online._learner()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the learner, which compiled code belongs to."""
+        return {name: value for name, value in vars(self).items() if name != "learner"}
+
+
+@documented
+class TextClassifier(TextOptions, Merging, Saving, Predicting):
+    """Learn labels of texts, in one pass, and know how sure every prediction is.
+
+    It reads raw strings, finds words and pairs of words in compiled code, gives each a column, and
+    learns their weights online. New words and new labels may come at any time.
+
+    Texts may be a list, a NumPy array, a pandas or Polars column, or anything that speaks Arrow.
+    While one thread learns, others may predict.
+
+    Examples
+    --------
+    >>> from sureline import TextClassifier
+    >>> texts = ["win a free prize", "lunch at noon?", "free money now", "see you at lunch"]
+    >>> model = TextClassifier(random_state=0).fit(texts, ["spam", "ham", "spam", "ham"])
+    >>> model.predict(["free lunch money", "at noon"]).tolist()
+    ['spam', 'ham']
+    >>> model.learn_one("invoice attached", "bill").classes_.tolist()
+    ['bill', 'ham', 'spam']
+    """
+
+    estimator: OnlineClassifier | None = described(
+        None,
+        "The online classifier that learns the weights, or None for the default. Its own "
+        "`max_iter`, `shuffle` and `random_state` are not used: these here are.",
+        positional=True,
+    )
+    max_iter: int = described(1, "How many passes `fit` makes over the texts.")
+    shuffle: bool = described(
+        True,
+        "Whether `fit` takes the texts in a new random order each pass, or in the order given. "
+        "`partial_fit` never shuffles.",
+    )
+    random_state: int | np.random.RandomState | None = described(
+        None, "Where the random orders come from; a number makes every run the same."
+    )
+
+    # -- learning ------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from scratch, in `max_iter` passes over the texts.
+
+        Parameters
+        ----------
+        X : list, array or column of str
+            The texts.
+        y : array of shape (n_samples,)
+            Their labels.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each text counts; 0 leaves it out.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        known = self._begin()
+        texts, y, weight = self._examples(X, y, sample_weight, fresh=True)
+        classes = np.unique(y)
+        if classes.size < 2:
+            raise DataError(
+                "TextClassifier.fit needs texts of two classes; y holds "
+                + (f"one class only, {classes.tolist()[0]!r}" if classes.size else "no label")
+                + ". To learn from a stream that starts with one class, use partial_fit"
+            )
+        online, learner = known.online, known.learner
+        weight = online._batch_weights(learner, classes, y, weight)
+        rng = check_random_state(self.random_state)
+        with self._gate.writing:
+            for number in range(self.max_iter):
+                if self.shuffle:
+                    order = rng.permutation(len(texts))
+                    ordered = texts.take(pa.array(order)), y[order], weight[order]
+                else:
+                    ordered = texts, y, weight
+                self._learn(known, learner, *ordered, classes, settled=number > 0)
+            with self._gate.change():
+                self._known = known
+                self.n_iter_ = online.n_iter_ = self.max_iter
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn more texts, in the order given, on top of what is known.
+
+        Parameters
+        ----------
+        X : list, array or column of str
+            The texts.
+        y : array of shape (n_samples,)
+            Their labels; new ones may appear at any time.
+        classes : array, default=None
+            Labels to know beforehand. Without it a class exists from the first text that shows it;
+            texts before the second class has come teach nothing but their words.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each text counts; 0 leaves it out.
+
+        Returns
+        -------
+        self
+            The classifier, further trained.
+        """
+        texts, y, weight = self._examples(X, y, sample_weight, fresh=False)
+        self._take_in(texts, y, weight, classes)
+        return self
+
+    def learn_one(self, text: str, label: Any, weight: float = 1.0) -> Self:
+        """Learn one text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        label : label
+            Its label, which may be new.
+        weight : float, default=1.0
+            How much it counts.
+
+        Returns
+        -------
+        self
+            The classifier, further trained.
+        """
+        with self._gate.writing:
+            code = self._code(text, label, weight)
+            if code is None:
+                return self.partial_fit([text], as_labels([label]), sample_weight=[weight])
+            known = self._known
+            found, columns, online = known.scheme.read_one(text), known.columns, known.online
+            learner = known.learner
+            room = columns.reserve(found, 0) + 1
+            if room > online._state.features:
+                online._state = online._state.with_features(
+                    room, online.memory_limit_gb, "TextClassifier"
+                )
+            rank = np.argsort(np.argsort(online._labels)) if online._state.wide else TWO
+            with self._gate.change():
+                rows, _ = columns.enter(found, 0, self.normalize, learner.dtype)
+                learner.learn(online._state, rows, np.array([code]), np.array([weight]), ONE, rank)
+            if columns.full:
+                self._prune(known)
+        return self
+
+    def _code(self, text: Any, label: Any, weight: Any) -> int | None:
+        """The column of a label, if there is nothing to check or to prepare for learning it."""
+        known: Knowledge | None = self.__dict__.get("_known")
+        if known is None or type(text) is not str or type(weight) is not float or weight <= 0.0:
+            return None
+        online = known.online
+        if not self.__sklearn_is_fitted__() or online.classes_.size < 2 or known.columns.full:
+            return None
+        if online.class_weight is not None or (known.learner.rule.weight != "cost" and weight > 1):
+            return None
+        if self._options() != known.options:
+            return None
+        labels = online._labels.tolist()
+        if label not in labels:
+            return None
+        return int(labels.index(label))
+
+    def forget_class(self, label: Any) -> Self:
+        """Remove a class and all that was learned of it alone.
+
+        Parameters
+        ----------
+        label : label
+            One of ``classes_``; the last one cannot be forgotten.
+
+        Returns
+        -------
+        self
+            The classifier; with one class left, it always predicts that one.
+        """
+        check_is_fitted(self)
+        self._known.online.forget_class(label)
+        return self
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def predict(self, X: Any, min_confidence: float | None = None) -> NDArray[Any]:
+        """The label of each text: the class of the highest mean score.
+
+        Parameters
+        ----------
+        X : list, array or column of str
+            The texts.
+        min_confidence : float, default=None
+            Abstain where the probability of the label is below this: the label is then None, and
+            the array one of objects.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The labels.
+        """
+        if min_confidence is None:
+            return super().predict(X)
+        if not 0.0 <= float(min_confidence) <= 1.0:
+            raise InvalidParameter(
+                "TextClassifier: min_confidence must be a probability, from 0 to 1, got "
+                f"{min_confidence!r}"
+            )
+        probability = self.predict_proba(X)
+        classes = self.classes_
+        best = np.argmax(probability, axis=1)
+        labels = classes[best].astype(object)
+        labels[probability[np.arange(best.size), best] < min_confidence] = None
+        return np.asarray(labels)
+
+    def predict_one(self, text: str) -> Any:
+        """The label of one text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Returns
+        -------
+        label
+            The class of the highest mean score.
+        """
+        if type(text) is not str or not self.__sklearn_is_fitted__():
+            return self.predict([text]).tolist()[0]
+        with self._gate.read():
+            known = self._known
+            rows = self._look_up(known, known.scheme.read_one(text))
+            return self._best(rows).tolist()[0]
+
+    def predict_proba_one(self, text: str) -> dict[Any, float]:
+        """The probability of each class for one text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Returns
+        -------
+        dict
+            The probabilities, by label.
+        """
+        probability = self.predict_proba([text])[0]
+        return dict(zip(self.classes_.tolist(), probability.tolist(), strict=True))
+
+    # -- what was learned ----------------------------------------------------------------------
+
+    def explain(self, text: str, top: int = 10) -> Explanation:
+        """Why a text gets its label: what each of its features adds to each class's score.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        top : int, default=10
+            How many features to tell, for each class those that add or take away most.
+
+        Returns
+        -------
+        Explanation
+            With the label, its probability and, by class, the score and where it comes from.
+            Printed, it is a table of the reasons for the label.
+        """
+        check_whole(top, "top", "TextClassifier")
+        check_is_fitted(self)
+        texts = as_text([text])
+        with self._gate.read():
+            known = self._known
+            found = known.scheme.read(texts)
+            places = _places(text, found, known.scheme)
+            rows = self._look_up(known, found)
+            label = self._best(rows).tolist()[0]
+            means, variances = self._columns_of(rows.indices[: rows.indptr[1]])
+            constants, spreads = self._columns_of(np.array([-1]))
+            classes = self.classes_.tolist()
+            probability = None
+            if self._has_variance:
+                chance = self._integrated(*self._moments_of(rows))[0]
+                probability = float(chance[classes.index(label)])
+        names = self._spelled(known, found)
+        values = rows.data[: rows.indptr[1]].astype(np.float64)
+        constant = float(known.online.fit_intercept)
+        told = dict[Any, Reasons]()
+        for k, name in enumerate(classes):
+            shares = means[:, k] * values
+            order = np.argsort(-np.abs(shares), kind="stable")[:top]
+            features = tuple(
+                Share(
+                    names[j],
+                    float(means[j, k]),
+                    None if variances is None else float(variances[j, k]),
+                    float(values[j]),
+                    float(shares[j]),
+                    places.get(names[j], ()),
+                )
+                for j in order
+            )
+            spread = None
+            if variances is not None and spreads is not None:
+                spread = float(variances[:, k] @ values**2 + spreads[0, k] * constant)
+            start = float(constants[0, k]) * constant
+            told[name] = Reasons(
+                score=float(shares.sum() + start),
+                variance=spread,
+                constant=start,
+                features=features,
+                rest=float(shares.sum() - shares[order].sum()),
+            )
+        return Explanation(text, label, probability, told)
+
+    def top_features(self, label: Any, n: int = 10) -> list[Telling]:
+        """The features that speak most surely for a class.
+
+        Parameters
+        ----------
+        label : label
+            One of ``classes_``.
+        n : int, default=10
+            How many.
+
+        Returns
+        -------
+        list of Telling
+            Name, weight and variance, in the order of weight less standard deviation: what the
+            weight is at least, if it is off by its own uncertainty.
+        """
+        check_whole(n, "n", "TextClassifier")
+        check_is_fitted(self)
+        classes = self.classes_.tolist()
+        if label not in classes:
+            raise InvalidParameter(
+                f"TextClassifier: there is no class {label!r}; there are "
+                f"{', '.join(map(repr, classes))}"
+            )
+        with self._gate.read():
+            known = self._known
+            means, variances = self._columns_of(np.arange(known.columns.features))
+            weights = means[:, classes.index(label)]
+            if variances is None:
+                bound = weights
+            else:
+                spread = variances[:, classes.index(label)]
+                bound = weights - np.sqrt(spread)
+            count = min(n, bound.size)
+            best = np.argsort(-bound, kind="stable")[:count]
+            return [
+                Telling(
+                    known.columns.name(int(j)),
+                    float(weights[j]),
+                    None if variances is None else float(spread[j]),
+                )
+                for j in best
+            ]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the columns of ``coef_``.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        array of str
+            Words with spaces between them, characters in angle quotes; with ``features="hash"``,
+            the number of the column where no name is remembered.
+        """
+        check_is_fitted(self)
+        with self._gate.read():
+            columns = self._known.columns
+            names = [columns.name(j) for j in range(columns.features)]
+        return np.array(names, dtype=object)
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """The mean of every weight, of shape (1, n_features) or (n_classes, n_features)."""
+        return super().coef_[:, : self._known.columns.features]
+
+    @property
+    def variance_(self) -> NDArray[Any]:
+        """The variance of every weight, shaped as ``coef_``."""
+        return super().variance_[:, : self._known.columns.features]
+
+    @property
+    def covariance_(self) -> NDArray[Any]:
+        """The covariance of the weights, (1 or n_classes, n_features, n_features); `full` only."""
+        count = self._known.columns.features if hasattr(self, "_known") else 0
+        return super().covariance_[:, :count, :count]
+
+    @property
+    def n_features_(self) -> int:
+        """How many features have a column."""
+        self._fitted("n_features_")
+        return self._known.columns.features
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return text_parts(self)
+
+    @classmethod
+    def _from_parts(cls, metadata: Any, tensors: Any) -> Self:
+        return cast(Self, text_from_parts(cls, metadata, tensors))
+
+    def _merge(self, models: list[TextClassifier], how: Any) -> TextClassifier:
+        return merge_texts(models, how)
+
+    def _begin(self) -> Knowledge:
+        """Nothing learned so far; all parameters are checked here."""
+        scheme = self._scheme()
+        check_whole(self.max_iter, "max_iter", "TextClassifier")
+        if not isinstance(self.shuffle, (bool, np.bool_)):
+            raise InvalidParameter(
+                f"TextClassifier: shuffle must be True or False, got {self.shuffle!r}"
+            )
+        online = self._chosen()
+        online.__dict__["_own_gate"] = self._gate
+        online._learner()
+        if online.early_stopping:
+            raise InvalidParameter(
+                "TextClassifier: the estimator has early_stopping=True, but texts are learned as "
+                "a stream; set it to False"
+            )
+        return Knowledge(scheme, self._columns(naming=True), online, self._options())
+
+    def _options(self) -> tuple[Any, ...]:
+        """The parameters that what is learned depends on, those of the estimator included."""
+        if self.estimator is None:
+            return super()._options()
+        values = vars(self.estimator)
+        names = (name for name in self.estimator.__dataclass_fields__ if name not in UNUSED)
+        return (*super()._options(), *(values[name] for name in names))
+
+    def _chosen(self) -> OnlineClassifier:
+        """A fresh estimator."""
+        if self.estimator is None:
+            return AROWClassifier(r=0.1)
+        if not isinstance(self.estimator, OnlineClassifier):
+            raise InvalidParameter(
+                "TextClassifier: estimator must be one of sureline's online classifiers or None, "
+                f"got {self.estimator!r}; for others make a pipeline of TextFeatures and the "
+                "classifier"
+            )
+        return cast(OnlineClassifier, clone(self.estimator))
+
+    def _examples(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, fresh: bool
+    ) -> tuple[pa.Array, NDArray[Any], Floats]:
+        """Texts, labels and weights, as many of each."""
+        texts, labels = as_text(X), as_labels(y)
+        if labels.ndim != 1:
+            raise DataError(
+                f"TextClassifier: y must be one label a text, got an array of shape {labels.shape}"
+            )
+        if len(texts) != labels.size:
+            raise DataError(
+                f"TextClassifier: there are {len(texts):,} texts but {labels.size:,} labels"
+            )
+        if sample_weight is None:
+            weight = np.ones(len(texts))
+        else:
+            weight = _check_sample_weight(
+                sample_weight,
+                np.empty((len(texts), 1)),
+                dtype=np.float64,
+                ensure_non_negative=True,
+                allow_all_zero_weights=not fresh,
+            )
+        return texts, labels, weight
+
+    def _take_in(
+        self,
+        texts: pa.Array,
+        y: NDArray[Any],
+        weight: Floats,
+        classes: ArrayLike | None,
+        given: Given | None = None,
+        settled: bool = False,
+    ) -> None:
+        """Learn more texts on top of what is known, as they come."""
+        with self._gate.writing:
+            first = not hasattr(self, "_known")
+            known = self._begin() if first else self._known
+            online = known.online
+            if self._options() != known.options:
+                raise InvalidParameter(
+                    "TextClassifier: partial_fit cannot go on after set_params has changed how "
+                    "texts are read or learned; fit anew, or change it back"
+                )
+            learner = online._stream_learner()
+            weight = online._stream_weights(learner, y, weight)
+            if first:
+                self._known, self.n_iter_ = known, 1
+            self._learn(known, learner, texts, y, weight, classes, settled, given)
+
+    def _learn(
+        self,
+        known: Knowledge,
+        learner: Learner,
+        texts: pa.Array,
+        y: NDArray[Any],
+        weight: Floats,
+        classes: ArrayLike | None,
+        settled: bool = False,
+        given: Given | None = None,
+    ) -> None:
+        """Learn texts in order, a piece at a time; `settled`: give no new feature a column."""
+        columns, online = known.columns, known.online
+        normalize = bool(self.normalize)
+        many = len(classes) if classes is not None else 2  # type: ignore[arg-type]
+        limit = int(PIECE / (1.0 + many / 16.0))
+        for piece, found in known.scheme.pieces(texts, given, limit):
+            begin = 0
+            while begin < len(found):
+                if settled:
+                    rows = columns.look_up(found, normalize, learner.dtype, -1)
+                    stop, room = len(found), columns.features
+                else:
+                    room = columns.reserve(found, begin)
+                    if online.__sklearn_is_fitted__():
+                        online._state = online._state.with_features(
+                            room + 1, online.memory_limit_gb, "TextClassifier"
+                        )
+                    with self._gate.change():
+                        rows, stop = columns.enter(found, begin, normalize, learner.dtype)
+                part = slice(piece.start + begin, piece.start + stop)
+                online._learn_rows(learner, rows, y[part], weight[part], classes, room + 1)
+                if columns.full:
+                    self._prune(known)
+                begin = stop
+
+    def _prune(self, known: Knowledge) -> None:
+        """Forget the least certain features, or the names of the lightest."""
+        online, columns = known.online, known.columns
+        state = online._state
+        if isinstance(columns, Hashing):
+            named = columns.named_columns()
+            weights = np.abs(online._learner().weights(state)[named + 1]).max(axis=1)
+            heaviest = np.argsort(-weights, kind="stable")[:KEPT_NAMES]
+            held: Any = columns.pruned(np.sort(heaviest))
+            with self._gate.change():
+                columns.held = held
+            return
+        count = columns.features
+        if online._has_variance and not state.covariance.size:
+            unsure = state.table[1 : count + 1, 1, : state.used].min(axis=1)
+        else:
+            unsure = -np.abs(online._learner().weights(state)[1 : count + 1]).max(axis=1)
+        # Of equally uncertain features, the newest are forgotten.
+        kept = np.sort(np.argsort(unsure, kind="stable")[: max(1, int(KEPT_SHARE * count))])
+        held, state = columns.pruned(kept), state.with_rows(kept)
+        with self._gate.change():
+            columns.held, online._state = held, state
+
+    def _views(self, X: Any) -> Iterator[Callable[[], Rows]]:
+        """Functions that give the rows of texts, a piece each, to be called while all rests."""
+        texts = as_text(X)
+        known = self._known
+        if not len(texts):
+            yield partial(self._look_up, known, known.scheme.read(texts))
+        for _, found in known.scheme.pieces(texts, limit=PIECE // 2):
+            yield partial(self._look_up, known, found)
+
+    def _look_up(self, known: Knowledge, found: Found) -> Rows:
+        """Rows of what was found in texts, as learning would see them."""
+        columns = known.columns
+        return columns.look_up(found, bool(self.normalize), known.online.dtype, columns.unknown)
+
+    def _spelled(self, known: Knowledge, found: Found) -> list[str]:
+        """The names of the features of one text, as the text has them, without those left out."""
+        columns = known.columns
+        names = []
+        for k in range(int(found.indptr[1])):
+            if columns.unknown < 0 and columns.find(found.keys[k]) < 0:
+                continue
+            start, length = int(found.starts[k]), int(found.lengths[k])
+            piece = found.low[start : start + abs(length)].tobytes().decode()
+            names.append(f"‹{piece}›" if length < 0 else piece)
+        return names
+
+    def _columns_of(self, features: NDArray[Any]) -> tuple[Floats, Floats | None]:
+        """Means and variances of some features, -1 for the constant one, by class.
+
+        Of two classes, the first has the second's mean with its sign turned.
+        """
+        rows = np.asarray(features) + 1
+        means = self._combined(self._learner().weights(self._state)[rows], -1.0)
+        variances = None
+        if self._has_variance:
+            variances = self._combined(self._variances("variance_")[rows], 1.0)
+        if self.classes_.size == 2:
+            means = np.column_stack([-means[:, 0], means[:, 0]])
+            variances = None if variances is None else np.repeat(variances, 2, axis=1)
+        return means.astype(np.float64), None if variances is None else variances.astype(np.float64)
+
+    @property
+    def _has_variance(self) -> bool:
+        known: Knowledge | None = self.__dict__.get("_known")
+        return hasattr(known.online if known else self._chosen(), "covariance")
+
+    @property
+    def _state(self) -> State:  # type: ignore[override]
+        return self._known.online._state
+
+    @property
+    def _labels(self) -> NDArray[Any]:  # type: ignore[override]
+        return self._known.online._labels
+
+    @property
+    def classes_(self) -> NDArray[Any]:  # type: ignore[override]
+        """The labels, sorted."""
+        self._fitted("classes_")
+        return self._known.online.classes_
+
+    def _learner(self) -> Learner:
+        return self._known.learner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether anything has been learned."""
+        return hasattr(self, "_known") and self._known.online.__sklearn_is_fitted__()
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may assume."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _places(text: str, found: Found, scheme: Scheme) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Where in a text each run of words lies, counted in characters."""
+    if scheme.ngrams is None:
+        return {}
+    raw = text.encode("utf-8", errors="replace")
+    at = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
+    at = np.concatenate([[0], at])
+    spans, low = found.spans, found.low
+    places = dict[str, tuple[tuple[int, int], ...]]()
+    for i in range(len(spans)):
+        for n in range(scheme.ngrams[0], scheme.ngrams[1] + 1):
+            last = i + n - 1
+            if last < len(spans):
+                name = low[spans[i, 0] : spans[last, 1]].tobytes().decode()
+                where = int(at[spans[i, 2]]), int(at[spans[last, 3]])
+                places[name] = (*places.get(name, ()), where)
+    return places

@@ -1,0 +1,40 @@
+"""The tables that tell words from what is between them, fixed with the scheme's version."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION = 1
+
+
+class Characters(NamedTuple):
+    """What the tokeniser knows of characters.
+
+    `letters` gives for an ASCII byte the lower case of a letter, digit or underscore, or 0; the
+    others are found in `pages` of 256 characters, which `where` points to.
+    """
+
+    letters: NDArray[np.uint8]
+    pages: NDArray[np.int32]
+    where: NDArray[np.int32]
+
+
+@cache
+def characters(lowercase: bool) -> Characters:
+    """The tables of version 1, made from Unicode 14."""
+    stored: Any
+    with files("sureline.features").joinpath(f"unicode-{VERSION}.npz").open("rb") as file:
+        stored = np.load(file, allow_pickle=False)
+        pages, index = stored["pages"], stored["index"]
+    letters = np.zeros(128, np.uint8)
+    for code in range(128):
+        if chr(code).isalnum() or chr(code) == "_":
+            letters[code] = ord(chr(code).lower()) if lowercase else code
+    for array in (letters, pages, index):
+        array.flags.writeable = False
+    return Characters(letters, pages, index)

@@ -1,0 +1,56 @@
+"""Sparse rows in the one form that the kernels take."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+ROW = 16  # what a row costs besides its nonzeros, in nonzeros
+
+
+class Rows(NamedTuple):
+    """Sparse rows: int64 starts, int32 feature numbers (distinct within a row) and values."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[Any]
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return self.indptr.size - 1
+
+    @property
+    def longest(self) -> int:
+        """The number of nonzeros in the fullest row."""
+        return int(np.diff(self.indptr).max(initial=0))
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Neighbouring rows, without copying them."""
+        return Rows(self.indptr[start : stop + 1], self.indices, self.data)
+
+    def take(self, numbers: NDArray[np.intp]) -> Rows:
+        """Some of the rows, in the order of `numbers`."""
+        width = int(self.indices.max(initial=-1)) + 1
+        matrix = scipy.sparse.csr_array(
+            (self.data, self.indices, self.indptr), shape=(len(self), width)
+        )[numbers]
+        return Rows(
+            np.ascontiguousarray(matrix.indptr, np.int64),
+            np.ascontiguousarray(matrix.indices, np.int32),
+            np.ascontiguousarray(matrix.data),
+        )
+
+    def pieces(self, limit: float) -> list[slice]:
+        """Neighbouring rows that hold about `limit` nonzeros together; a row costs some as well."""
+        total = len(self)
+        work = self.indptr + ROW * np.arange(total + 1)
+        cuts, begin = [], 0
+        while begin < total:
+            stop = int(np.searchsorted(work, work[begin] + limit, side="right")) - 1
+            stop = min(max(stop, begin + 1), total)
+            cuts.append(slice(begin, stop))
+            begin = stop
+        return cuts

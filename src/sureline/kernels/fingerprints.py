@@ -1,0 +1,59 @@
+"""64-bit fingerprints of bytes, the same in every process and on every machine.
+
+They are part of version 1 of the feature scheme: a model finds its features by them, so nothing
+here may change without a new version. A fingerprint is never 0, which marks an empty place in
+tables.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from sureline.kernels.eight_bytes import load8
+
+U = np.uint64
+MULTIPLIER = U(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+FIRST, SECOND = U(0xFF51AFD7ED558CCD), U(0xC4CEB9FE1A85EC53)
+ONE, EIGHT, SIXTY_FOUR = U(1), U(8), U(64)
+TWENTY_NINE, THIRTY_THREE = U(29), U(33)
+EVERY_BIT = U(0xFFFFFFFFFFFFFFFF)
+
+# What a fingerprint is of: a word of any number of words, characters, or a name that was given.
+WORDS, CHARACTERS, NAMES = U(0), U(0xA24BAED4963EE407), U(0x9FB21C651E98DF25)
+
+
+@register_jitable
+def mixed(h: Any) -> Any:
+    """Spread every bit over all others."""
+    h ^= h >> THIRTY_THREE
+    h *= FIRST
+    h ^= h >> THIRTY_THREE
+    h *= SECOND
+    return h ^ (h >> THIRTY_THREE)
+
+
+@register_jitable
+def fingerprint(data: Any, start: int, stop: int, kind: Any) -> Any:
+    """The fingerprint of ``data[start:stop]``; `data` must go on for eight bytes after it."""
+    h = kind ^ (U(stop - start) * MULTIPLIER)
+    place = start
+    while place + 8 <= stop:
+        h = (h ^ load8(data, place)) * MULTIPLIER
+        h ^= h >> TWENTY_NINE
+        place += 8
+    if place < stop:
+        kept = EVERY_BIT >> (SIXTY_FOUR - EIGHT * U(stop - place))
+        h = (h ^ (load8(data, place) & kept)) * MULTIPLIER
+        h ^= h >> TWENTY_NINE
+    h = mixed(h)
+    return h if h != U(0) else ONE
+
+
+@register_jitable
+def joined(before: Any, word: Any) -> Any:
+    """The fingerprint of some words, known by theirs, and one more behind them."""
+    h = mixed((before * MULTIPLIER) ^ word)
+    return h if h != U(0) else ONE

@@ -1,0 +1,451 @@
+"""From UTF-8 bytes to the distinct features of each text, with how often it has them.
+
+Words are the runs of letters, digits and underscores of the lower-cased text. Every word is
+written, in lower case, to one buffer, with a space behind it: so the name of a word, of
+neighbouring words and of the characters of a word is always a piece of that buffer.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import register_jitable
+
+from sureline.kernels.compiling import Kernel, array, f8, flag, given, i8
+from sureline.kernels.eight_bytes import HIGH, ascii_words, first_byte, load8, store8
+from sureline.kernels.fingerprints import (
+    CHARACTERS,
+    MULTIPLIER,
+    NAMES,
+    WORDS,
+    U,
+    fingerprint,
+    joined,
+)
+
+# What the character tables tell.
+LOWER, WORD, WORD_AS_IS, CASED, IGNORABLE = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23, 1 << 24
+SPACE, SIGMA, FINAL_SIGMA, CAPITAL_SIGMA = 0x20, 0x3C3, 0x3C2, 0x3A3
+DOTTED_I, DOT_ABOVE = 0x130, 0x307  # the one letter whose lower case is two characters
+LAST = 0x10FFFF
+
+# How often a text has a feature, as its value.
+BINARY, COUNTS, LOG = 0, 1, 2
+
+
+@register_jitable
+def decode(text: Any, place: int, stop: int) -> tuple[int, int]:
+    """The character at a place and its number of bytes; a byte of a broken one is no character."""
+    first = int(text[place])
+    if first < 0x80:
+        return first, 1
+    if first < 0xC2 or first > 0xF4:
+        return LAST, 1
+    width = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if place + width > stop:
+        return LAST, 1
+    code = first & (0xFF >> (width + 1))
+    for k in range(1, width):
+        code = (code << 6) | (int(text[place + k]) & 0x3F)
+    return min(code, LAST), width
+
+
+@register_jitable
+def encode(code: int, out: Any, place: int) -> int:
+    """Write a character; return the place behind it."""
+    if code < 0x80:
+        out[place] = code
+        return place + 1
+    if code < 0x800:
+        out[place] = 0xC0 | (code >> 6)
+        out[place + 1] = 0x80 | (code & 0x3F)
+        return place + 2
+    if code < 0x10000:
+        out[place] = 0xE0 | (code >> 12)
+        out[place + 1] = 0x80 | ((code >> 6) & 0x3F)
+        out[place + 2] = 0x80 | (code & 0x3F)
+        return place + 3
+    out[place] = 0xF0 | (code >> 18)
+    out[place + 1] = 0x80 | ((code >> 12) & 0x3F)
+    out[place + 2] = 0x80 | ((code >> 6) & 0x3F)
+    out[place + 3] = 0x80 | (code & 0x3F)
+    return place + 4
+
+
+@register_jitable
+def is_space(code: int) -> bool:
+    """What Python calls white space."""
+    if code < 0x80:
+        return code == SPACE or 9 <= code <= 13 or 28 <= code <= 31
+    if code < 0x2000:
+        return code in (0x85, 0xA0, 0x1680)
+    return code <= 0x200A or code in (0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
+
+
+@register_jitable
+def ends_word(text: Any, place: int, start: int, stop: int, pages: Any, index: Any) -> bool:
+    """Whether the capital sigma at a place is the last letter of a word, as Unicode sees it."""
+    before = place
+    cased = False
+    while before > start:
+        before -= 1
+        while before > start and (int(text[before]) & 0xC0) == 0x80:
+            before -= 1
+        code, _ = decode(text, before, stop)
+        known = pages[index[code >> 8], code & 0xFF]
+        if not known & IGNORABLE:
+            cased = bool(known & CASED)
+            break
+    if not cased:
+        return False
+    behind = place + 2
+    while behind < stop:
+        code, width = decode(text, behind, stop)
+        known = pages[index[code >> 8], code & 0xFF]
+        if not known & IGNORABLE:
+            return not known & CASED
+        behind += width
+    return True
+
+
+@register_jitable
+def lowered(
+    code: int, place: int, text: Any, start: int, stop: int, pages: Any, index: Any
+) -> tuple[int, bool]:
+    """The lower case of the character at a place, and whether that is part of a word."""
+    known = pages[index[code >> 8], code & 0xFF]
+    if code == CAPITAL_SIGMA:
+        return (FINAL_SIGMA if ends_word(text, place, start, stop, pages, index) else SIGMA), True
+    lower = known & LOWER
+    return (lower if lower else code), bool(known & WORD)
+
+
+@register_jitable
+def add(
+    key: Any,
+    value: float,
+    begin: int,
+    length: int,
+    bits: int,
+    first: int,
+    size: int,
+    mask: int,
+    clock: int,
+    seen: Any,
+    keys: Any,
+    values: Any,
+    starts: Any,
+    lengths: Any,
+) -> int:
+    """Count a feature of the present text; return how many features there are now."""
+    if bits:
+        key >>= U(64 - bits)
+    slot = np.int64((key * MULTIPLIER) >> U(32)) & mask
+    while True:
+        entry = seen[slot]
+        if entry >> 32 != clock:
+            break
+        known = first + (entry & 0xFFFFFFFF)
+        if keys[known] == key:
+            values[known] += value
+            return size
+        slot = (slot + 1) & mask
+    seen[slot] = (clock << 32) | (size - first)
+    keys[size] = key
+    values[size] = value
+    starts[size] = begin
+    lengths[size] = length
+    return size + 1
+
+
+@register_jitable
+def listed(key: Any, stops: Any) -> bool:
+    """Whether a word is a stop word."""
+    last = stops.size - 1
+    slot = np.int64(key >> U(32)) & last
+    while stops[slot] != U(0):
+        if stops[slot] == key:
+            return True
+        slot = (slot + 1) & last
+    return False
+
+
+@register_jitable
+def find_words(
+    text: Any,
+    start: int,
+    stop: int,
+    lowercase: bool,
+    least: int,
+    stops: Any,
+    letters: Any,
+    pages: Any,
+    index: Any,
+    low: Any,
+    out: int,
+    word_keys: Any,
+    spans: Any,
+) -> tuple[int, int]:
+    """Write the words of a text to `low` from `out` on; return the place behind and their number.
+
+    `spans` tells where each word lies in `low` and in the text.
+    """
+    place, count = start, 0
+    begin, begun, ended, length = out, start, start, 0  # the word that is being read
+    while place < stop or length:
+        inside = place < stop
+        if inside and place + 8 <= text.size:  # eight bytes at once, up to the word's end
+            chunk = load8(text, place)
+            words, chunk = ascii_words(chunk, lowercase)
+            run = min(first_byte(words ^ HIGH), stop - place)
+            if run:
+                store8(low, out, chunk)
+                out += run
+                length += run
+                place += run
+                ended = place
+                if run == 8:
+                    continue
+                inside = place < stop
+        if inside:
+            byte = text[place]
+            if byte < 0x80:
+                letter = letters[byte]
+                place += 1
+                inside = letter != 0
+                if inside:
+                    low[out] = letter
+                    out += 1
+            else:
+                code, width = decode(text, place, stop)
+                place += width
+                if code == DOTTED_I and lowercase:  # its dot, a mark, ends the word
+                    low[out] = 0x69
+                    out += 1
+                    length += 1
+                    ended = place
+                    inside = False
+                elif lowercase:
+                    code, inside = lowered(code, place - width, text, start, stop, pages, index)
+                else:
+                    inside = pages[index[code >> 8], code & 0xFF] & WORD_AS_IS != 0
+                if inside:
+                    out = encode(code, low, out)
+        if inside:
+            length += 1
+            ended = place
+            continue
+        if length:
+            key = fingerprint(low, begin, out, WORDS)
+            if length < least or listed(key, stops):
+                out = begin
+            else:
+                word_keys[count] = key
+                spans[count, 0], spans[count, 1] = begin, out
+                spans[count, 2], spans[count, 3] = begun - start, ended - start
+                count += 1
+                low[out] = SPACE
+                out += 1
+        begin, begun, length = out, place, 0
+    return out, count
+
+
+@register_jitable
+def lower_text(
+    text: Any,
+    start: int,
+    stop: int,
+    lowercase: bool,
+    pages: Any,
+    index: Any,
+    low: Any,
+    out: int,
+) -> int:
+    """Write a whole text in lower case, white space as single spaces; return the place behind."""
+    place, spaced = start, False
+    while place < stop:
+        code, width = decode(text, place, stop)
+        if is_space(code):
+            if not spaced:
+                low[out] = SPACE
+                out += 1
+            spaced = True
+        else:
+            spaced = False
+            if not lowercase:
+                out = encode(code, low, out)
+            elif code == DOTTED_I:
+                out = encode(DOT_ABOVE, low, encode(0x69, low, out))
+            else:
+                lower, _ = lowered(code, place, text, start, stop, pages, index)
+                out = encode(lower, low, out)
+        place += width
+    return out
+
+
+def read_texts(
+    text: Any,
+    offsets: Any,
+    given_offsets: Any,
+    given_text: Any,
+    given_places: Any,
+    given_values: Any,
+    lowercase: bool,
+    words_from: int,
+    words_to: int,
+    chars_from: int,
+    chars_to: int,
+    across: bool,
+    least: int,
+    stops: Any,
+    counting: int,
+    bits: int,
+    letters: Any,
+    pages: Any,
+    index: Any,
+    low: Any,
+    word_keys: Any,
+    spans: Any,
+    seen: Any,
+    clock: Any,
+    indptr: Any,
+    keys: Any,
+    values: Any,
+    starts: Any,
+    lengths: Any,
+) -> int:
+    """The features of each text, in the order in which it first has them.
+
+    `starts` and `lengths` tell where in `low` a feature's name lies; a negative length marks
+    characters. The caller has made room for the most there can be. Returns the number of words of
+    the last text, whose `spans` are left behind.
+    """
+    out, size, count = 0, 0, 0
+    indptr[0] = 0
+    for t in range(offsets.size - 1):
+        start, stop = offsets[t], offsets[t + 1]
+        first = size
+        clock[0] += 1
+        now = clock[0]
+        low[out] = SPACE
+        out, count = find_words(
+            text, start, stop, lowercase, least, stops, letters, pages, index, low, out + 1,
+            word_keys, spans,
+        )  # fmt: skip
+        most = count * (words_to - words_from + 1) if words_to else 0
+        lettered = out
+        if chars_to:
+            if across:
+                out = lower_text(text, start, stop, lowercase, pages, index, low, out)
+                most += (out - lettered) * (chars_to - chars_from + 1)
+            elif count:
+                most += (out - spans[0, 0] + count) * (chars_to - chars_from + 1)
+        if given_offsets.size > 1:
+            most += given_offsets[t + 1] - given_offsets[t]
+        mask = 15
+        while mask < 2 * most:
+            mask = 2 * mask + 1
+
+        if words_to:
+            for i in range(count):
+                key, begin = word_keys[i], spans[i, 0]
+                for n in range(1, min(words_to, count - i) + 1):
+                    if n > 1:
+                        key = joined(key, word_keys[i + n - 1])
+                    if n >= words_from:
+                        size = add(
+                            key, 1.0, begin, spans[i + n - 1, 1] - begin, bits, first, size, mask,
+                            now, seen, keys, values, starts, lengths,
+                        )  # fmt: skip
+        if chars_to:
+            pieces = 1 if across else count
+            for piece in range(pieces):
+                if across:
+                    place, end = lettered, out
+                else:
+                    place, end = spans[piece, 0] - 1, spans[piece, 1] + 1
+                while place < end:
+                    behind = place
+                    for n in range(1, chars_to + 1):
+                        if behind >= end:
+                            break
+                        behind += 1
+                        while behind < end and (int(low[behind]) & 0xC0) == 0x80:
+                            behind += 1
+                        if n >= chars_from:
+                            key = fingerprint(low, place, behind, CHARACTERS)
+                            size = add(
+                                key, 1.0, place, place - behind, bits, first, size, mask, now,
+                                seen, keys, values, starts, lengths,
+                            )  # fmt: skip
+                    place += 1
+                    while place < end and (int(low[place]) & 0xC0) == 0x80:
+                        place += 1
+        for k in range(first, size):
+            if counting == BINARY:
+                values[k] = 1.0
+            elif counting == LOG:
+                values[k] = 1.0 + log(values[k])
+        if given_offsets.size > 1:
+            for g in range(given_offsets[t], given_offsets[t + 1]):
+                begin = out
+                for p in range(given_places[g], given_places[g + 1]):
+                    low[out] = given_text[p]
+                    out += 1
+                key = fingerprint(low, begin, out, NAMES)
+                size = add(
+                    key, given_values[g], begin, out - begin, bits, first, size, mask, now, seen,
+                    keys, values, starts, lengths,
+                )  # fmt: skip
+        indptr[t + 1] = size
+    return count
+
+
+def read_texts_signature(real: Any) -> Any:
+    """The signature of `read_texts`, which is the same for every kind of number."""
+    u1, i4, u8 = types.uint8, types.int32, types.uint64
+    return i8(
+        *(given(u1), given(i8), given(i8), given(u1), given(i8), given(types.float32)),
+        *(flag, i8, i8, i8, i8, flag, i8, given(u8), i8, i8),
+        *(given(u1), given(i4, 2), given(i4)),
+        *(array(u1), array(u8), array(i8, 2), array(i8), array(i8)),
+        *(array(i8), array(u8), array(f8), array(i8), array(i4)),
+    )
+
+
+def fill_stops(keys: Any, stops: Any) -> None:
+    """Put the fingerprints of stop words into an empty table with room for more than these."""
+    last = stops.size - 1
+    for k in range(keys.size):
+        slot = np.int64(keys[k] >> U(32)) & last
+        while stops[slot] != U(0):
+            slot = (slot + 1) & last
+        stops[slot] = keys[k]
+
+
+def fill_stops_signature(real: Any) -> Any:
+    """The signature of `fill_stops`."""
+    return types.void(given(types.uint64), array(types.uint64))
+
+
+def find_fingerprints(text: Any, offsets: Any, low: Any, kind: Any, keys: Any) -> None:
+    """The fingerprint of each of some names, as they stand."""
+    for t in range(offsets.size - 1):
+        length = offsets[t + 1] - offsets[t]
+        for k in range(length):
+            low[k] = text[offsets[t] + k]
+        keys[t] = fingerprint(low, 0, length, kind)
+
+
+def find_fingerprints_signature(real: Any) -> Any:
+    """The signature of `find_fingerprints`."""
+    u1, u8 = types.uint8, types.uint64
+    return types.void(given(u1), given(i8), array(u1), u8, array(u8))
+
+
+READ_TEXTS = Kernel(read_texts, read_texts_signature)
+FILL_STOPS = Kernel(fill_stops, fill_stops_signature)
+FIND_FINGERPRINTS = Kernel(find_fingerprints, find_fingerprints_signature)

@@ -1,0 +1,492 @@
+"""The container of a model file: a safetensors file that is written whole and read with suspicion.
+
+A file holds one JSON string of metadata and named arrays. It is written beside its target and
+renamed, so that the target is never half a model; it is read by mapping it copy-on-write, after
+every byte of its header has been checked, so that opening a large model costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import reprlib
+import secrets
+import stat
+import struct
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.errors import ModelFileError
+
+FORMAT = 1
+KEY = "sureline"  # where the metadata stand in the header
+CHECKSUM = "sha256"
+LONGEST_HEADER = 64 * 2**20
+MOST_DIMENSIONS = 8
+ALIGNMENT = 64  # the data begin at a multiple of this: a cache line
+CHUNK = 2**22  # bytes written or hashed at a time
+SMALL = 2**20  # bytes: smaller files are read, as a mapped one may keep a file handle open
+
+# Booleans are left out: NumPy expects bytes of 0 and 1 there, and a file may hold any.
+DTYPES = {
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+    "I8": "|i1",
+    "I16": "<i2",
+    "I32": "<i4",
+    "I64": "<i8",
+    "U8": "|u1",
+    "U16": "<u2",
+    "U32": "<u4",
+    "U64": "<u8",
+}
+NAMES = {kind: name for name, kind in DTYPES.items()}
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a model file holds; writing to the arrays does not change the file."""
+
+    path: str
+    metadata: dict[str, Any]
+    tensors: dict[str, Array]
+    text: str
+    checksum: str | None
+
+    @property
+    def size(self) -> int:
+        """The bytes of all tensors."""
+        return sum(tensor.nbytes for tensor in self.tensors.values())
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def write(
+    path: str | os.PathLike[str], metadata: Mapping[str, Any], tensors: Mapping[str, Array]
+) -> None:
+    """Write a model file, all of it or nothing.
+
+    The file is written beside its target, brought to the disk and renamed, so that whoever opens
+    the target sees the old model or the new one. A link is followed; an existing file keeps its
+    permissions.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to write; an existing file is replaced.
+    metadata : dict
+        What JSON can hold. The versions of the format and of sureline are added.
+    tensors : dict of arrays
+        Arrays of numbers by name. They are written as they are, in parts: none is copied whole.
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be written; nothing is left behind.
+    """
+    target, mode = _target(path)
+    text = dump_json({"format": FORMAT, "sureline": version("sureline"), **metadata})
+    order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+    header = _header(text, {name: tensors[name] for name in order})
+    if len(header) > LONGEST_HEADER:
+        raise ModelFileError(
+            f"{path} cannot be written: its metadata take {len(header) / 2**20:.0f} MB, more than "
+            f"the {LONGEST_HEADER // 2**20} MB that the format allows; use fewer or shorter labels"
+        )
+    temporary = target.with_name(f".sureline-{secrets.token_hex(8)}.tmp")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with open(os.open(temporary, flags, 0o666), "wb") as file:  # noqa: PTH123 a descriptor
+            _write_contents(file, header, text, {name: tensors[name] for name in order})
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as problem:
+        _remove(temporary)
+        raise ModelFileError(f"{path} cannot be written: {_reason(problem)}") from None
+    except BaseException:
+        _remove(temporary)
+        raise
+    _sync_folder(target.parent)
+
+
+def dump_json(value: Any) -> str:
+    """`value` as JSON: the same text every time, ASCII only and without NaN."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _target(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
+    """The file that `path` means once links are followed, and its permissions if it exists."""
+    try:
+        target = Path(os.path.realpath(path))
+        try:
+            found = target.stat()
+        except FileNotFoundError:
+            found = None
+        folder = target.parent
+        if not folder.is_dir():
+            raise ModelFileError(f"{path} cannot be written: there is no folder {folder}")
+        if found is None:
+            return target, None
+        if not stat.S_ISREG(found.st_mode):
+            raise ModelFileError(f"{path} cannot be written: it is {_what(found.st_mode)}")
+        if not os.access(target, os.W_OK):
+            raise ModelFileError(f"{path} cannot be written: it is write-protected")
+        return target, stat.S_IMODE(found.st_mode)
+    except (OSError, ValueError) as problem:
+        raise ModelFileError(f"{path} cannot be written: {_reason(problem)}") from None
+
+
+def _header(text: str, tensors: Mapping[str, Array]) -> bytes:
+    """The header, padded so that the data begin at a multiple of `ALIGNMENT`; no checksum yet."""
+    entries: dict[str, Any] = {"__metadata__": {CHECKSUM: "0" * 64, KEY: text}}
+    begin = 0
+    for name, tensor in tensors.items():
+        end, kind = begin + tensor.nbytes, _kind(tensor)
+        entries[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [begin, end]}
+        begin = end
+    header = dump_json(entries).encode("ascii")
+    return header + b" " * (-(8 + len(header)) % ALIGNMENT)
+
+
+def _write_contents(file: BinaryIO, header: bytes, text: str, tensors: Mapping[str, Array]) -> None:
+    """The whole file; the checksum is put into the header once the data have gone by."""
+    file.write(struct.pack("<Q", len(header)))
+    file.write(header)
+    digests = {}
+    for name, tensor in tensors.items():
+        digest = hashlib.sha256()
+        for part in _parts(tensor):
+            file.write(part)
+            digest.update(part)
+        digests[name] = digest.hexdigest()
+    file.seek(8 + header.index(b'"0000') + 1)
+    file.write(_checksum(text, tensors, digests).encode("ascii"))
+
+
+def _parts(tensor: Array) -> Iterator[memoryview]:
+    """The little-endian bytes of an array, in parts, so that a view costs no whole copy."""
+    kind = tensor.dtype.newbyteorder("<")
+    if tensor.flags.c_contiguous:
+        tensor = tensor.reshape(-1)
+    step = max(1, CHUNK * len(tensor) // max(1, tensor.nbytes)) if tensor.ndim else 1
+    for start in range(0, len(tensor), step):
+        part = np.ascontiguousarray(tensor[start : start + step], kind)
+        if part.size:
+            yield part.reshape(-1).view(np.uint8).data
+
+
+def _checksum(text: str, tensors: Mapping[str, Array], digests: Mapping[str, str]) -> str:
+    """SHA-256 of the metadata and of each tensor's name, kind, shape and SHA-256, by name.
+
+    It does not depend on the order of the tensors in the file, nor on how the header is spaced.
+    """
+    whole = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        line = dump_json([name, _kind(tensor), list(tensor.shape), digests[name]])
+        whole.update(b"\n" + line.encode("ascii"))
+    return whole.hexdigest()
+
+
+def _kind(tensor: Array) -> str:
+    """What safetensors calls the kind of an array's numbers."""
+    return NAMES[tensor.dtype.newbyteorder("<").str]
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name to the disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    with suppress(OSError):  # some file systems cannot; the file itself is safe
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def read(path: str | os.PathLike[str]) -> Opened:
+    """Open a model file without reading its arrays.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Opened
+        Its metadata, and its arrays by name. Those of large files are mapped: pages are read when
+        they are first used. Writing to an array changes neither the file nor what others see of it.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no such file, or it is damaged, cut short, too new, or no sureline model.
+    """
+    data = _contents(path)
+    size = len(data)
+    start = _header_end(path, data)
+    try:
+        header = parse_json(data[8:start].decode("utf-8"))
+    except ValueError as problem:
+        _refuse(path, f"is not a sureline model: its header is no valid JSON ({problem})")
+    if not isinstance(header, dict):
+        _refuse(path, "is not a sureline model: its header is no JSON object")
+    text, checksum = _stored_text(path, header.pop("__metadata__", None))
+    metadata = _stored_metadata(path, text)
+    tensors: dict[str, Array] = {}
+    reached = 0
+    entries = {name: _entry(path, name, entry) for name, entry in header.items()}
+    for name, (kind, shape, begin, end) in sorted(entries.items(), key=lambda each: each[1][2:]):
+        if begin != reached:
+            _refuse(
+                path,
+                f"is damaged: the tensor {_short(name)} begins at byte {begin:,}, expected at byte "
+                f"{reached:,}",
+            )
+        if start + end > size:
+            _refuse(
+                path,
+                f"is cut short: the tensor {_short(name)} ends at byte {start + end:,}, the file "
+                f"at byte {size:,}",
+            )
+        if (start + begin) % kind.itemsize:
+            _refuse(path, f"is damaged: the tensor {_short(name)} is not aligned")
+        count = (end - begin) // kind.itemsize
+        flat: Array
+        if count:
+            flat = np.frombuffer(data, kind, count, start + begin)
+        else:
+            flat = np.empty(0, kind)
+        try:
+            tensors[name] = flat.reshape(shape)
+        except ValueError:  # an empty tensor with sides that NumPy cannot hold
+            _refuse(path, f"is damaged: the tensor {_short(name)} has the shape {_short(shape)}")
+        reached = end
+    if start + reached != size:
+        _refuse(
+            path,
+            f"is damaged: its tensors end at byte {start + reached:,}, the file at byte {size:,}",
+        )
+    return Opened(os.fspath(path), metadata, tensors, text, checksum)
+
+
+def verify(path: str | os.PathLike[str]) -> Opened:
+    """Open a model file and check that its contents are those that were written.
+
+    The checksum tells damage by disks and networks; it is no signature, and who means harm can
+    compute it anew.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Opened
+        As `read` returns it.
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be read or does not match its checksum.
+    """
+    opened = read(path)
+    if opened.checksum is None:
+        _refuse(path, "has no checksum; save the model again to give it one")
+    digests = {}
+    for name, tensor in opened.tensors.items():
+        digest = hashlib.sha256()
+        for part in _parts(tensor):
+            digest.update(part)
+        digests[name] = digest.hexdigest()
+    if _checksum(opened.text, opened.tensors, digests) != opened.checksum:
+        _refuse(path, "is damaged: its contents do not match its checksum")
+    return opened
+
+
+def parse_json(text: str) -> Any:
+    """What a JSON text says; no name may come twice in an object, and NaN is refused.
+
+    Raises
+    ------
+    ValueError
+        If the text is not such JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name comes twice in one object")
+    return made
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _contents(path: str | os.PathLike[str]) -> mmap.mmap | bytearray:
+    """The bytes of a regular file, mapped copy-on-write unless it is small."""
+    try:
+        kind = Path(path).stat().st_mode
+        if not stat.S_ISREG(kind):  # before opening: a pipe would wait for a writer
+            _refuse(path, f"is not a sureline model: it is {_what(kind)}")
+        # Without waiting, whatever the path has become since it was looked at.
+        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 a descriptor
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                _refuse(path, f"is not a sureline model: it is {_what(found.st_mode)}")
+            if found.st_size == 0:
+                _refuse(path, "is not a sureline model: it is empty")
+            if found.st_size <= SMALL:
+                return bytearray(file.read(found.st_size))
+            # From Python 3.13 on, a mapping need not keep the file's handle.
+            options: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY, **options)
+    except FileNotFoundError:
+        _refuse(path, "does not exist")
+    except (OSError, ValueError) as problem:
+        _refuse(path, f"cannot be read: {_reason(problem)}")
+
+
+def _header_end(path: str | os.PathLike[str], data: mmap.mmap | bytearray) -> int:
+    """Where the header ends and the tensors begin."""
+    if len(data) < 9:
+        _refuse(path, "is not a sureline model: it has fewer than 9 bytes")
+    (length,) = struct.unpack("<Q", data[:8])
+    if data[8:9] != b"{" or length > LONGEST_HEADER:
+        _refuse(path, "is not a sureline model: it does not begin as a safetensors file")
+    if 8 + length > len(data):
+        _refuse(
+            path,
+            f"is cut short: its header ends at byte {8 + length:,}, the file at byte {len(data):,}",
+        )
+    return int(8 + length)
+
+
+def _stored_text(path: str | os.PathLike[str], found: Any) -> tuple[str, str | None]:
+    """The JSON string of metadata, and the checksum."""
+    if not isinstance(found, dict) or not isinstance(found.get(KEY), str):
+        _refuse(path, "is not a sureline model: it is a safetensors file without our metadata")
+    checksum = found.get(CHECKSUM)
+    if not isinstance(checksum, str | None):
+        _refuse(path, "is damaged: its checksum is not a string")
+    return found[KEY], checksum
+
+
+def _stored_metadata(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
+    """The metadata, if they are of a format that we know."""
+    try:
+        metadata = parse_json(text)
+    except ValueError as problem:
+        _refuse(path, f"is damaged: its metadata are no valid JSON ({problem})")
+    if not isinstance(metadata, dict):
+        _refuse(path, "is damaged: its metadata are no JSON object")
+    number: Any = metadata.get("format")
+    if not _is_whole(number) or number < 1:
+        _refuse(path, f"is damaged: its format is {_short(number)}, expected a number from 1")
+    if number > FORMAT:
+        writer = _short(metadata.get("sureline", "an unknown version"))
+        _refuse(
+            path,
+            f"has format {_short(number)}, written by sureline {writer}; this is sureline "
+            f"{version('sureline')}, which reads formats up to {FORMAT}: upgrade sureline",
+        )
+    return metadata
+
+
+def _entry(
+    path: str | os.PathLike[str], name: str, entry: Any
+) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
+    """A tensor's kind, shape, and where it begins and ends, which must agree with each other."""
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        _refuse(path, f"is damaged: the tensor {_short(name)} is not described as it should be")
+    kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(kind, str) or kind not in DTYPES:
+        _refuse(
+            path,
+            f"is damaged: the tensor {_short(name)} is of kind {_short(kind)}; known are "
+            f"{', '.join(DTYPES)}",
+        )
+    if (
+        not isinstance(shape, list)
+        or len(shape) > MOST_DIMENSIONS
+        or not all(_is_whole(side) and side >= 0 for side in shape)
+    ):
+        _refuse(path, f"is damaged: the tensor {_short(name)} has the shape {_short(shape)}")
+    if (
+        not isinstance(offsets, list)
+        or len(offsets) != 2
+        or not all(_is_whole(offset) and offset >= 0 for offset in offsets)
+    ):
+        _refuse(path, f"is damaged: the tensor {_short(name)} lies at {_short(offsets)}")
+    begin, end = offsets
+    made = np.dtype(DTYPES[kind])
+    if end - begin != math.prod(shape) * made.itemsize:
+        _refuse(
+            path,
+            f"is damaged: the tensor {_short(name)} of kind {kind} and shape {_short(shape)} lies "
+            f"at {_short(offsets)}",
+        )
+    return made, tuple(shape), begin, end
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether `value` is a whole number of a size that a file could hold."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+def _what(mode: int) -> str:
+    """What something is that is not a file."""
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a pipe" if stat.S_ISFIFO(mode) else "not a regular file"
+
+
+def _reason(problem: Exception) -> str:
+    """Why the system refused, in its words."""
+    words = getattr(problem, "strerror", None) or str(problem)
+    return f"{words[:1].lower()}{words[1:]}"
+
+
+def _short(value: Any) -> str:
+    """`value` as it is told in a message, however large or deep it is."""
+    return reprlib.repr(value)
+
+
+def _refuse(path: str | os.PathLike[str], what: str) -> NoReturn:
+    raise ModelFileError(f"{path} {what}")

@@ -1,0 +1,72 @@
+"""Runs a training command again and again, kills it at random moments, and lets it end at last.
+
+``python killing.py KILLS sureline-arguments...``: each run is a process of its own, forked from one
+that has imported and compiled everything, so that a run costs no more than its work. The first run
+is left alone, to know how long one takes. Whenever a run ends by itself, the next one starts from
+nothing. It prints how the runs ended, the number of examples that the checkpoint held after each
+kill, and a digest of every model that was finished.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import sureline.cli.training
+import sureline.estimators.streaming  # noqa: F401  imported before the first fork
+from sureline.cli import main
+from sureline.model.file import verify
+
+
+def run(arguments: list[str], seconds: float | None) -> int:
+    """One run, killed after some time if one is given; its exit code, or minus the signal."""
+    process = os.fork()
+    if process == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os._exit(main(arguments))
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def cycles(kills: int, arguments: list[str]) -> dict[str, list[object]]:
+    """What happened in so many kills, a run before them and one after them that were left alone."""
+    rng = random.Random(0)  # noqa: S311
+    model = Path(arguments[arguments.index("-o") + 1])
+    checkpoint = Path(arguments[arguments.index("--checkpoint") + 1])
+    codes, examples, digests = list[object](), list[object](), list[object]()
+    with contextlib.redirect_stdout(io.StringIO()):
+        main(arguments)
+    checkpoint.unlink()
+    begun = time.perf_counter()
+    codes.append(run(arguments, None))
+    longest = time.perf_counter() - begun
+    digests.append(hashlib.sha256(model.read_bytes()).hexdigest())
+    checkpoint.unlink()
+    while True:
+        last = codes.count(-signal.SIGKILL) >= kills
+        codes.append(run(arguments, None if last else rng.uniform(0.0, longest)))
+        if codes[-1] == -signal.SIGKILL:
+            held = (
+                verify(checkpoint).metadata["notes"]["run"]["position"]["examples"]
+                if checkpoint.exists()
+                else 0
+            )
+            examples.append(held)
+        elif codes[-1] == 0:
+            digests.append(hashlib.sha256(model.read_bytes()).hexdigest())
+            checkpoint.unlink()
+        if last or codes[-1] not in (-signal.SIGKILL, 0):
+            return {"codes": codes, "examples": examples, "digests": digests}
+
+
+if __name__ == "__main__":
+    print(json.dumps(cycles(int(sys.argv[1]), sys.argv[2:])))

@@ -1,0 +1,44 @@
+"""How a text becomes features, in slow and obvious Python."""
+
+import re
+from collections import Counter
+from math import log
+
+
+def features(
+    text,
+    ngrams=(1, 2),
+    chars=None,
+    char_scope="words",
+    lowercase=True,
+    stop_words=(),
+    min_length=1,
+    counts="binary",
+):
+    """The features of a text by name, in the order in which it first has them."""
+    low = text.lower() if lowercase else text
+    words = [word for word in re.findall(r"\w+", low) if len(word) >= min_length]
+    words = [word for word in words if word not in stop_words]
+    found = Counter()
+    if ngrams:
+        for i in range(len(words)):
+            for n in range(ngrams[0], ngrams[1] + 1):
+                if i + n <= len(words):
+                    found[" ".join(words[i : i + n])] += 1
+    if chars:
+        pieces = [re.sub(r"\s+", " ", low)]
+        if char_scope == "words":
+            pieces = [f" {word} " for word in words]
+        for piece in pieces:
+            for i in range(len(piece)):
+                for n in range(chars[0], chars[1] + 1):
+                    if i + n <= len(piece):
+                        found[f"‹{piece[i : i + n]}›"] += 1
+    value = {"binary": lambda n: 1.0, "counts": float, "log": lambda n: 1.0 + log(n)}[counts]
+    return {name: value(n) for name, n in found.items()}
+
+
+def normalized(row):
+    """A row of length 1."""
+    length = sum(value * value for value in row.values()) ** 0.5
+    return {name: value / length for name, value in row.items()}
