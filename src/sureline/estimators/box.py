@@ -21,7 +21,8 @@ from sureline.estimators.bounds import PACBayesBound, bound_error
 from sureline.estimators.box_solver import BoxSolver, Floats, Sample, Stream, spread
 from sureline.estimators.choosing import check_whole
 from sureline.estimators.learner import chances
-from sureline.estimators.rows import Rows, as_rows
+from sureline.estimators.rows import as_rows
+from sureline.features.rows import Rows
 from sureline.kernels.gibbs import DEVIATE, SHARE
 from sureline.rules import Parameter, batch_rules
 from sureline.rules.box import LOSSES, C, D

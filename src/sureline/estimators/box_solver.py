@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import DataError
-from sureline.estimators.rows import Rows
+from sureline.features.rows import Rows
 from sureline.kernels.box import (
     ASCEND,
     CERTIFY,
