@@ -48,10 +48,11 @@ def merge(
     from pathlib import Path
 
     from sureline.cli.describing import describe_model, enumerate_classes
-    from sureline.cli.model_files import open_model, write_model
+    from sureline.cli.model_files import open_model
     from sureline.cli.places import check_place
     from sureline.cli.screen import grid, megabytes, results, show
     from sureline.estimators import merge as merge_models
+    from sureline.estimators.saving import save
     from sureline.estimators.streaming import count_features
 
     check_place(output, "-o")
@@ -59,7 +60,7 @@ def merge(
     merged = merge_models([model for model, _ in opened], how=how)  # type: ignore[arg-type]
     columns = [notes.get("columns") for _, notes in opened]
     same = columns[0] if all(each == columns[0] for each in columns) else None
-    write_model(merged, output, {"columns": same} if same else {})
+    save(merged, output, {"columns": same} if same else {})
     facts: dict[str, Any] = {
         "model": output,
         "bytes": Path(output).stat().st_size,

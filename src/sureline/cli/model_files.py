@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sureline.estimators.saving import Saving, classifier_parts, load
-from sureline.model.file import read, write
-
-NOTES = "notes"
-
-
-def write_model(model: Any, path: str, notes: dict[str, Any]) -> None:
-    """Write a fitted model and notes to a file, all of it or nothing."""
-    metadata, tensors = model._parts() if isinstance(model, Saving) else classifier_parts(model)
-    write(path, {**metadata, NOTES: notes}, tensors)
+from sureline.estimators.saving import load
+from sureline.model.file import read
 
 
 def open_model(path: str) -> tuple[Any, dict[str, Any]]:
     """The model in a file, and the notes beside it; none are an empty dictionary."""
     model = load(path)
-    notes = read(path).metadata.get(NOTES)
+    notes = read(path).metadata.get("notes")
     return model, notes if isinstance(notes, dict) else {}
 
 

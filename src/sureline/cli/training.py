@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -23,13 +23,14 @@ from sureline.cli.checkpoints import (
 )
 from sureline.cli.describing import online_of
 from sureline.cli.interrupting import Patience
-from sureline.cli.model_files import columns_of, open_model, write_model
+from sureline.cli.model_files import columns_of, open_model
 from sureline.cli.places import check_not_an_input, check_place
 from sureline.cli.progress import Moment, Progress, difference
 from sureline.cli.settings import Settings
 from sureline.data import Batch, LongestRun, Reader, mix
 from sureline.data.mixing import row_bytes
 from sureline.errors import DataError, InvalidParameter, ModelFileError
+from sureline.estimators.saving import save
 from sureline.estimators.streaming import Counts, Stream, count_features, typed_labels
 
 MB = 2**20
@@ -160,7 +161,7 @@ class Training:
             self.progress.end()
             stream = self._finished()
             with self.patience.working():
-                write_model(stream.model, self.plan.model, {"columns": self.columns})
+                save(stream.model, self.plan.model, {"columns": self.columns})
         return Finished(
             stream.model, stream, self.position, perf_counter() - begun, self.position.skipped
         )
@@ -205,8 +206,8 @@ class Training:
         self._adopt(model)
         self.say(f"going on from {plan.checkpoint}, after {self.position.examples:,} examples")
 
-    def _adopt(self, model: Any) -> Stream:
-        self.stream = Stream(model, self.plan.classes)
+    def _adopt(self, model: Any, labels: Sequence[Any] = ()) -> Stream:
+        self.stream = Stream(model, self.plan.classes, labels)
         return self.stream
 
     def _counts(self, stream: Stream) -> Counts:
@@ -345,7 +346,8 @@ class Training:
                 names, factors = zip(*online.class_weight.items(), strict=True)
                 labels = typed_labels(names, _label_dtype(batch))
                 online.set_params(class_weight=dict(zip(labels.tolist(), factors, strict=True)))
-            stream = self._adopt(model)
+            # Rows that are mixed have all been seen, as many as fit into the buffer.
+            stream = self._adopt(model, self.watch.labels if self.plan.shuffle else ())
         return stream
 
     def _moment(self, stream: Stream) -> Moment:
@@ -375,7 +377,7 @@ class Training:
     def _finished(self) -> Stream:
         """The stream, if something has been learned that can tell classes apart."""
         stream = self.stream
-        if stream is None or not stream.model.__sklearn_is_fitted__():
+        if stream is None or not stream.counts.seen:
             raise DataError("no row has a weight above 0, so that nothing was learned")
         classes = stream.model.classes_.tolist()
         if len(classes) < 2:
@@ -401,7 +403,7 @@ class Training:
             "inputs": self.inputs,
             "position": self.position.as_json(),
         }
-        write_model(stream.model, self.plan.checkpoint, {"columns": self.columns, "run": run})
+        save(stream.model, self.plan.checkpoint, {"columns": self.columns, "run": run})
         return True
 
     def _save_interrupted(self) -> str:
@@ -452,6 +454,11 @@ class LabelWatch:
 
             for each in pc.value_counts(batch.label).to_pylist():
                 self._labels[each["values"]] += each["counts"]
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels so far."""
+        return list(self._labels)
 
     def early(self) -> bool:
         """Whether to warn at once: many rows in their own order, all of one label."""

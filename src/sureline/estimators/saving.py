@@ -44,7 +44,7 @@ from sureline.rules import rules
 DEEPEST = 6  # how deep parameters may be nested
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Json] | None = None) -> None:
     """Write a fitted model to a file, from which `load` makes the same model.
 
     Parameters
@@ -54,6 +54,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     path : str or path
         Where to write; ``.sureline`` is the usual ending. An existing file is replaced once the
         new one is complete.
+    notes : dict, default=None
+        Anything else to keep in the file's metadata, as far as JSON can hold it. `load` leaves it
+        alone; ``sureline.model.file.read(path).metadata["notes"]`` gives it back.
 
     Raises
     ------
@@ -79,7 +82,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     check_is_fitted(model)
     gate: Gate = cast(Any, model)._gate
     with gate.writing:  # others may predict meanwhile, but not learn
-        write(path, *model._parts())
+        metadata, tensors = model._parts()
+        write(path, metadata if notes is None else {**metadata, "notes": dict(notes)}, tensors)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import ndtr
 
 from sureline.data import Batch, as_labels
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.learner import Floats, chances
+from sureline.estimators.learner import Floats
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.rows import as_rows
 from sureline.estimators.text import TextClassifier
@@ -70,6 +69,8 @@ class Stream:
         What learns: the first takes texts, the second svmlight rows.
     classes : sequence of str, default=None
         Labels to know beforehand, as text; they become what the labels of the first batch are.
+    labels : sequence, default=()
+        Labels to know beforehand, as the rows have them, if none are named by `classes`.
 
     Examples
     --------
@@ -87,10 +88,12 @@ class Stream:
     (2, 'spam')
     """
 
-    def __init__(self, model: Any, classes: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, model: Any, classes: Sequence[str] | None = None, labels: Sequence[Any] = ()
+    ) -> None:
         self.model = model
         self._named = None if classes is None else list(classes)
-        self._classes: NDArray[Any] | None = None
+        self._classes: NDArray[Any] | None = as_labels(list(labels)) if labels else None
 
     @property
     def counts(self) -> Counts:
@@ -119,8 +122,8 @@ class Stream:
         if not len(batch):
             return
         labels = _labels_of(batch)
-        if self._named is not None and self._classes is None:
-            self._classes = typed_labels(self._named, labels.dtype)
+        if self._named is not None:
+            self._classes, self._named = typed_labels(self._named, labels.dtype), None
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
             self.model._take_in(batch.text, labels, weight, self._classes, batch.given, settled)
@@ -195,22 +198,12 @@ def answer(model: Any, batch: Batch) -> Answers:
     spread = np.concatenate(deviations) if deviations else np.zeros((0, width))
     if spread.shape[1] == 2:
         spread = np.hypot(spread[:, :1], spread[:, 1:])
-    chance = _chances(model._told(mean), spread, classes.size)
+    told = spread[:, 0] if spread.shape[1] == 1 else spread
+    chance = model._integrated(model._told(mean), told)
     won = best if classes.size > 2 else np.zeros(n, np.intp)
     return Answers(
         classes[best], chance[every, best], margin, np.square(spread[every, won]), chance
     )
-
-
-def _chances(mean: Floats, deviation: Floats, classes: int) -> Floats:
-    """The probability of each class, as `predict_proba` tells it."""
-    if classes == 1:
-        return np.ones((len(mean), 1))
-    if classes > 2:
-        return chances(mean, deviation)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(mean == 0, 0.0, mean / deviation[:, 0])
-    return np.column_stack([ndtr(-z), ndtr(z)])
 
 
 def _rows_of(model: Any, batch: Batch) -> Iterator[Rows]:

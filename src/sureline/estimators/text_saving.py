@@ -17,7 +17,7 @@ from sureline.estimators.saving import (
 )
 from sureline.features.characters import VERSION
 from sureline.features.naming import Names
-from sureline.features.vocabulary import Hashing, Held, Named, Vocabulary
+from sureline.features.vocabulary import Hashing, Held, Named, Vocabulary, filled
 from sureline.model.parts import (
     LARGEST,
     MOST_FEATURES,
@@ -55,7 +55,8 @@ def text_parts(model: TextClassifier) -> tuple[dict[str, Json], Tensors]:
         features = columns.features + 1  # the next feature's row stands for unknown ones
         named, taken, letters = (int(size) for size in columns.held.sizes)
         metadata["columns"] = {"kind": "vocabulary", "features": named, "taken": taken}
-        tensors = {"vocabulary": columns.held.table, "seen": columns.held.seen[:named]}
+        table = filled(columns.keys(), *columns.waiting())  # however it has grown
+        tensors = {"vocabulary": table, "seen": columns.held.seen[:named]}
     tensors |= {"name_ends": names.ends[:named], "names": names.letters[:letters]}
     state = online._state.with_features(features, np.inf, "")
     if state is not online._state:

@@ -12,12 +12,11 @@ from sureline.features.naming import Names
 from sureline.features.vocabulary import (
     KEPT_NAMES,
     MOST_NAMES,
-    SMALLEST,
     Hashing,
     Held,
     Vocabulary,
+    filled,
 )
-from sureline.kernels.vocabulary import ENLARGE
 
 Indices = NDArray[np.intp]
 
@@ -29,7 +28,7 @@ def join_vocabularies(several: Sequence[Vocabulary]) -> tuple[Vocabulary, list[I
     had texts enough when all are counted gets its column from the next text that has it.
     """
     first = several[0]
-    keys = [_keys(each) for each in several]
+    keys = [each.keys() for each in several]
     every, first_place, inverse = np.unique(
         np.concatenate(keys), return_index=True, return_inverse=True
     )
@@ -45,26 +44,11 @@ def join_vocabularies(several: Sequence[Vocabulary]) -> tuple[Vocabulary, list[I
     names = names.kept(first_place[arrival])
 
     waiting, counts = _waiting(several, every)
-    entries = np.zeros((every.size + waiting.size, 2), np.uint64)
-    entries[: every.size, 0] = every[arrival]
-    entries[: every.size, 1] = np.arange(1, every.size + 1)
-    entries[every.size :, 0] = waiting
-    entries[every.size :, 1] = -np.minimum(counts, first.least - 1).astype(np.int64)
-    table = np.zeros((1 << int(2 * len(entries) + SMALLEST).bit_length(), 2), np.uint64)
-    ENLARGE.compiled("float64")(entries, table)
+    table = filled(every[arrival], waiting, np.minimum(counts, first.least - 1))
     joined = Vocabulary(first.least, first.most)
-    sizes = np.array([every.size, len(entries), names.letters.size])
+    sizes = np.array([every.size, every.size + waiting.size, names.letters.size])
     joined.held = Held(table, seen, sizes, names)
     return joined, maps
-
-
-def _keys(vocabulary: Vocabulary) -> NDArray[np.uint64]:
-    """The fingerprint of every column."""
-    table = vocabulary.held.table
-    keys = np.zeros(vocabulary.features, np.uint64)
-    entered = (table[:, 1] > 0) & (table[:, 1] <= vocabulary.features)
-    keys[(table[entered, 1] - np.uint64(1)).astype(np.intp)] = table[entered, 0]
-    return keys
 
 
 def _waiting(
@@ -73,10 +57,9 @@ def _waiting(
     """Features without a column in any vocabulary, and how many texts have had each."""
     keys, counts = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
     for each in several:
-        table = each.held.table
-        waits = table[:, 1] > np.uint64(1 << 63)
-        keys.append(table[waits, 0])
-        counts.append(-table[waits, 1].view(np.int64))
+        waiting, seen = each.waiting()
+        keys.append(waiting)
+        counts.append(seen)
     every, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     total = np.zeros(every.size, np.int64)
     np.add.at(total, inverse, np.concatenate(counts))

@@ -130,6 +130,21 @@ class Vocabulary:
             )
         return out
 
+    def keys(self) -> NDArray[np.uint64]:
+        """The fingerprint of every column."""
+        table = self.held.table
+        keys = np.zeros(self.features, np.uint64)
+        entered = (table[:, 1] > 0) & (table[:, 1] <= self.features)
+        keys[(table[entered, 1] - np.uint64(1)).astype(np.intp)] = table[entered, 0]
+        return keys
+
+    def waiting(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """The features that have no column yet, sorted, and how many texts have had each."""
+        table = self.held.table
+        waits = table[table[:, 1] > np.uint64(1 << 63)]
+        waits = waits[np.argsort(waits[:, 0])]
+        return waits[:, 0], -waits[:, 1].view(np.int64)
+
     def name(self, column: int) -> str:
         """The name of a column's feature."""
         return self.held.names.name(column)
@@ -151,6 +166,19 @@ class Vocabulary:
         names = held.names.kept(kept)
         sizes = np.array([kept.size, kept.size, names.letters.size])
         return Held(table, held.seen[kept], sizes, names)
+
+
+def filled(
+    keys: NDArray[np.uint64], waiting: NDArray[np.uint64], counts: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """The table of features with a column each and of others that wait; the same for the same."""
+    entries = np.zeros((keys.size + waiting.size, 2), np.uint64)
+    entries[: keys.size, 0], entries[keys.size :, 0] = keys, waiting
+    entries[: keys.size, 1] = np.arange(1, keys.size + 1)
+    entries[keys.size :, 1] = (-counts).view(np.uint64)
+    table = np.zeros((1 << int(2 * len(entries) + SMALLEST).bit_length(), 2), np.uint64)
+    ENLARGE.compiled("float64")(entries, table)
+    return table
 
 
 class Named(NamedTuple):

@@ -40,6 +40,18 @@ def scale(values: Any, start: int, stop: int, normalize: bool) -> None:
 
 
 @register_jitable
+def place_of(table: Any, keys: Any, k: int, start: int, stop: int) -> int:
+    """Where the search for a row's k-th feature begins; those of the next ones are asked for."""
+    mask = table.shape[0] - 1
+    if k == start:
+        for ahead in range(start, min(start + AHEAD, stop)):
+            prefetch(table, np.int64(keys[ahead]) & mask)
+    if k + AHEAD < stop:
+        prefetch(table, np.int64(keys[k + AHEAD]) & mask)
+    return int(np.int64(keys[k]) & mask)
+
+
+@register_jitable
 def keep_name(
     column: int, low: Any, start: int, length: int, sizes: Any, ends: Any, names: Any
 ) -> None:
@@ -97,13 +109,9 @@ def enter_rows(
         ):
             return row
         begin = size
-        for k in range(start, min(start + AHEAD, stop)):
-            prefetch(table, np.int64(keys[k]) & mask)
         for k in range(start, stop):
-            if k + AHEAD < stop:
-                prefetch(table, np.int64(keys[k + AHEAD]) & mask)
+            place = place_of(table, keys, k, start, stop)
             key = keys[k]
-            place = np.int64(key) & mask
             tries = 0
             while table[place, 0] != key and table[place, 0] != U(0):
                 place = (place + 1) & mask
@@ -166,13 +174,9 @@ def look_up_rows(
     for row in range(indptr.size - 1):
         start, stop = indptr[row], indptr[row + 1]
         begin = size
-        for k in range(start, min(start + AHEAD, stop)):
-            prefetch(table, np.int64(keys[k]) & mask)
         for k in range(start, stop):
-            if k + AHEAD < stop:
-                prefetch(table, np.int64(keys[k + AHEAD]) & mask)
+            place = place_of(table, keys, k, start, stop)
             key = keys[k]
-            place = np.int64(key) & mask
             tries = 0
             while table[place, 0] != key and table[place, 0] != U(0) and tries < mask:
                 place = (place + 1) & mask
