@@ -52,6 +52,8 @@ METHODS = (
     "predict_proba_one",
     "decision_function",
     "decision_distribution",
+    "worst_margin",
+    "pac_bayes_bound",
     "explain",
     "top_features",
     "transform",
@@ -59,9 +61,15 @@ METHODS = (
     "save",
     "merge",
 )
+# Settings under which a class has all its methods.
+SETTINGS = {"BoxClassifier": {"solver": "comid"}}
 autosummary_context = {
     "methods_by_class": {
-        name: [method for method in METHODS if hasattr(getattr(sureline, name)(), method)]
+        name: [
+            method
+            for method in METHODS
+            if hasattr(getattr(sureline, name)(**SETTINGS.get(name, {})), method)
+        ]
         for name in sureline.__all__
         if name.endswith(("Classifier", "Features"))
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 import sureline
 from sureline.estimators import classifier_for
-from sureline.rules import COVARIANCES, Rule, rules
+from sureline.rules import COVARIANCES, BatchRule, Rule, batch_rules, rules
 
 KINDS = {
     "diagonal-kl": "One variance a feature: the diagonal of the precision after the step.",
@@ -54,6 +54,11 @@ WEIGHTS = {
         "`partial_fit` takes weights from 0 to 1. 0 leaves the example out."
     ),
 }
+PROX = "After a gradient step to (μ̃, σ̃), the terms of volume and size are minimised exactly."
+PRIMAL = (
+    "The exact solver moves in the dual; this gives the interval that a dual point stands for, the "
+    "largest curvature of the dual, and the half width where no example has been."
+)
 INDEX = """\
 # Update rules
 
@@ -75,6 +80,15 @@ Rules with a mark under *none* keep no variance, so they have no `variance_`,
 `decision_distribution` or `predict_proba`. Some of them keep numbers of their own for every
 feature, which are not variances either: {own}.
 
+## Solved over all examples at once
+
+A box of weights is no online rule: it has no covariance and no scheme, but an interval for every
+weight, found for a whole sample. [A box of weights](../box.md) tells how to use it.
+
+{boxes}
+
+## More
+
 What the covariances are is told in [Concepts](../concepts.md#covariances), what the schemes do in
 [Many classes](../many-classes.md#schemes).
 
@@ -92,6 +106,7 @@ def write_pages(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     pages = {"index": index_page(rules())}
     pages |= {name: rule_page(rule) for name, rule in rules().items()}
+    pages |= {name: batch_page(rule) for name, rule in batch_rules().items()}
     written = []
     for name, text in pages.items():
         path = folder / f"{name}.md"
@@ -115,7 +130,13 @@ def index_page(known: dict[str, Rule]) -> str:
         legend=", ".join(f"**{letter(scheme)}** `{scheme}`" for scheme in SCHEMES),
         table="\n".join(table(heads, rows, centred=len(heads) - 2)),
         own=", ".join(own),
-        pages="\n".join(f"{name} <{name}>" for name in known),
+        boxes="\n".join(
+            table(
+                ["Rule", "Offered by"],
+                [[f"[`{n}`]({n}.md)", call(r, linked=True)] for n, r in batch_rules().items()],
+            )
+        ),
+        pages="\n".join(f"{name} <{name}>" for name in [*known, *batch_rules()]),
     )
 
 
@@ -175,6 +196,40 @@ def rule_page(rule: Rule) -> str:
     checks = [function for function in (rule.residual, rule.exact_residual) if function]
     if checks:
         lines += [*sources("The check that it is optimal", rule, checks), ""]
+    lines += tail(rule)
+    if not public(rule):
+        reference = f".. autoclass:: sureline.estimators.{rule.estimator}"
+        lines += ["## The class", "", "```{eval-rst}", reference, "   :no-index:", "```", ""]
+    return "\n".join(lines)
+
+
+def batch_page(rule: BatchRule) -> str:
+    """All that the file of a box tells."""
+    lines = [f"# {escaped(rule.title)}", ""]
+    lines += [f"Rule `{rule.name}`, in {code_path(rule.module)}.", ""]
+    for text in rule.paragraphs("Problem"):
+        lines += ["## Problem", "", escaped(capitalised(text)), ""]
+    for text in rule.paragraphs("Symbols"):
+        lines += ["## Symbols", "", *symbols(text), ""]
+    lines += ["## How to use it", "", *offered(rule), ""]
+    rows = [
+        [f"`{p.name}`", p.interval.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
+        for p in rule.parameters
+    ]
+    lines += [*table(["Parameter", "Range", "Default", "Meaning"], rows), ""]
+    inlined = [*rule.inlined, rule.prox]
+    lines += [*sources("The step of the stochastic solver", rule, inlined, PROX), ""]
+    exact = [rule.primal, rule.steepest, rule.start]
+    lines += [*sources("The interval of a dual point", rule, exact, PRIMAL), ""]
+    lines += [*sources("What an interval costs", rule, [rule.cost]), ""]
+    checks = [rule.residual, rule.primal_residual]
+    lines += [*sources("The checks that both are optimal", rule, checks), ""]
+    return "\n".join([*lines, *tail(rule)])
+
+
+def tail(rule: Rule | BatchRule) -> list[str]:
+    """The differences from the paper and the paper."""
+    lines = []
     differences = rule.paragraphs("Differs")
     if differences:
         lines += ["## Differences from the paper", ""]
@@ -183,10 +238,7 @@ def rule_page(rule: Rule) -> str:
     citations = rule.paragraphs("Cite")
     if citations:
         lines += ["## Citation", "", *(f"- {escaped(text)}" for text in citations), ""]
-    if not public(rule):
-        reference = f".. autoclass:: sureline.estimators.{rule.estimator}"
-        lines += ["## The class", "", "```{eval-rst}", reference, "   :no-index:", "```", ""]
-    return "\n".join(lines)
+    return lines
 
 
 def unlabelled(rule: Rule) -> Iterator[str]:
@@ -203,7 +255,7 @@ def symbols(text: str) -> list[str]:
     return [*items, "", *map(escaped, rest)]
 
 
-def offered(rule: Rule) -> list[str]:
+def offered(rule: Rule | BatchRule) -> list[str]:
     """The call that gives the rule, and where its class is described."""
     home = "sureline" if public(rule) else "sureline.estimators"
     place = f"at {{py:class}}`~sureline.{rule.estimator}`" if public(rule) else "below"
@@ -235,12 +287,12 @@ def many_classes(rule: Rule) -> list[str]:
     return [f"**Many classes.** {told}", "", *table(["Scheme", "What it does"], rows)]
 
 
-def public(rule: Rule) -> bool:
+def public(rule: Rule | BatchRule) -> bool:
     """Whether the rule's class has its own page in the API reference."""
     return rule.estimator in sureline.__all__
 
 
-def call(rule: Rule, *, linked: bool = False) -> str:
+def call(rule: Rule | BatchRule, *, linked: bool = False) -> str:
     """The class that offers `rule`, with the settings that choose it."""
     settings = ", ".join(f"{key}={python(value)}" for key, value in rule.settings.items())
     if not linked:
@@ -263,7 +315,7 @@ def step_functions(rule: Rule) -> list[Callable[..., Any]]:
 
 
 def sources(
-    heading: str, rule: Rule, functions: list[Callable[..., Any]], words: str = ""
+    heading: str, rule: Rule | BatchRule, functions: list[Callable[..., Any]], words: str = ""
 ) -> list[str]:
     """The source of `functions`, and where it is another rule's, its file."""
     lines = [f"## {heading}", *(["", words] if words else [])]

@@ -82,6 +82,13 @@ def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp
     assert compiled_by(code, tmp_path) == []
 
 
+def test_a_box_compiles_nothing_in_the_next_process(tmp_path):
+    code = FIT.format("BoxClassifier", "tol=0.5") + "model.predict_proba([[1.0, 0.0]])"
+    code += FIT.format("BoxClassifier", "tol=0.5, solver='comid'")
+    assert "sureline.rules.box_max.primal" in compiled_by(code, tmp_path)
+    assert compiled_by(code, tmp_path) == []
+
+
 def test_a_new_rule_compiles_its_own_step_and_nothing_else(tmp_path):
     folder = tmp_path / "rules"
     folder.mkdir()

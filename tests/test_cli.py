@@ -24,7 +24,7 @@ from sureline.cli.demo_facts import Compilations, Facts, find_facts
 from sureline.cli.demo_page import page
 from sureline.data import FORMATS, LABEL_TYPES, sms_spam
 from sureline.estimators.choosing import choose_rule
-from sureline.rules import COVARIANCES, Parameter, Rule, rules
+from sureline.rules import COVARIANCES, Parameter, Rule, batch_rules, rules
 
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "pyarrow"}
 
@@ -276,6 +276,7 @@ def made_up(monkeypatch):
         parallel=True,
     )
     monkeypatch.setattr("sureline.rules.rules", lambda: {rule.name: rule})
+    monkeypatch.setattr("sureline.rules.batch_rules", dict)
 
 
 @pytest.mark.usefixtures("made_up")
@@ -378,13 +379,14 @@ def test_every_registered_rule_is_listed_and_its_call_makes_it():
     code, out = run("rules", "--json")
     listed = json.loads(out)
     assert code == 0
-    assert [rule["name"] for rule in listed] == list(rules())
+    known = {**rules(), **batch_rules()}
+    assert [rule["name"] for rule in listed] == sorted(known)
     for described in listed:
-        rule = rules()[described["name"]]
+        rule = known[described["name"]]
         assert described["title"] == rule.title
         assert set(described["covariances"]) <= {*COVARIANCES, "identity"}
         made = eval(described["call"], {rule.estimator: getattr(sureline, rule.estimator)})  # noqa: S307
-        assert choose_rule(made) is rule
+        assert (made._solver().rule if rule.name in batch_rules() else choose_rule(made)) is rule
         for parameter in described["parameters"]:
             assert getattr(made, parameter["name"]) == parameter["default"]
         for name, words in described["choices"].items():
@@ -408,7 +410,7 @@ def test_every_scheme_that_is_listed_exists_and_no_other():
                         made.fit(X, y)
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", [*rules(), *batch_rules()])
 def test_every_registered_rule_can_be_shown(name):
     code, out = run("rules", name)
     assert code == 0
@@ -425,6 +427,12 @@ def test_a_rule_without_a_variance_says_so():
     out = run("rules", "pa")[1]
     assert "covariances  none: it does not tell how sure it is\n" in out
     assert "schemes      sequential, parallel, exact, one-vs-rest\n" in out
+
+
+def test_a_box_says_what_it_has_in_their_place():
+    out = run("rules", "box-max")[1]
+    assert "covariances  none: it keeps an interval for every weight\n" in out
+    assert "schemes      none: every class against the rest, over all examples at once\n" in out
 
 
 def test_a_rule_that_meets_one_rival_says_so():

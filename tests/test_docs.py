@@ -23,7 +23,7 @@ from cases import COMPILED
 from sureline import data, estimators, evaluation
 from sureline.cli import app
 from sureline.estimators import PAClassifier, classifier_for
-from sureline.rules import Rule, registry, rules
+from sureline.rules import Rule, batch_rules, registry, rules
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
@@ -37,6 +37,7 @@ PAGES = [
     "docs/merging.md",
     "docs/concepts.md",
     "docs/many-classes.md",
+    "docs/box.md",
 ]
 WITH_COMMANDS = ["README.md", "docs/index.md", "docs/quickstart.md"]
 CLASSIFIERS = [name for name in sureline.__all__ if name.endswith("Classifier")]
@@ -208,7 +209,13 @@ def test_contributed_rule_is_gone_after_its_test() -> None:
 def test_every_rule_has_a_page_with_its_source(rule_pages: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "of-a-rule-now-gone.md").write_text("old")
     rule_pages.write_pages(tmp_path)
-    assert {path.stem for path in tmp_path.glob("*.md")} == {"index", *rules()}
+    assert {path.stem for path in tmp_path.glob("*.md")} == {"index", *rules(), *batch_rules()}
+    for name, rule in batch_rules().items():
+        page = (tmp_path / f"{name}.md").read_text("utf-8")
+        for function in (rule.prox, rule.primal, rule.cost, rule.residual, rule.primal_residual):
+            assert page.count(inspect.getsource(function).rstrip()) == 1
+        assert rule.estimator in page
+        assert page.count("\n1. ") == 1
     for name, rule in rules().items():
         page = (tmp_path / f"{name}.md").read_text("utf-8")
         functions = [rule.step, rule.exact, rule.residual, rule.exact_residual]
@@ -247,7 +254,10 @@ def test_table_of_rules_shows_every_combination(rule_pages: ModuleType) -> None:
     [
         (
             "docs/api.rst",
-            sorted({*sureline.__all__, *evaluation.__all__, *data.__all__} - {"__version__"}),
+            sorted(
+                {*sureline.__all__, *evaluation.__all__, *data.__all__, "PACBayesBound"}
+                - {"__version__"}
+            ),
         ),
         ("README.md", CLASSIFIERS),
         ("CHANGELOG.md", CLASSIFIERS),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sureline.estimators import (
         AdaGradClassifier,
         AROWClassifier,
+        BoxClassifier,
         CWClassifier,
         NHERDClassifier,
         PAClassifier,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AROWClassifier",
     "AdaGradClassifier",
+    "BoxClassifier",
     "CWClassifier",
     "DataError",
     "InvalidParameter",

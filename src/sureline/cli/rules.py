@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from sureline.rules import Parameter, Rule
+    from sureline.rules import BatchRule, Parameter, Rule
 
+R = TypeVar("R")
 # The labels of the paragraphs at the head of a rule's file, with the words shown for them.
 PARAGRAPHS = {
     "Problem": "problem",
@@ -27,9 +28,11 @@ def rules(
     json: Annotated[bool, typer.Option("--json", help="Print JSON, with every detail.")] = False,
 ) -> None:
     """List the update rules, or tell all about one: problem, symbols, parameters, paper."""
+    from sureline.rules import batch_rules
     from sureline.rules import rules as registered
 
-    known = registered()
+    every: dict[str, Rule | BatchRule] = {**registered(), **batch_rules()}
+    known = dict(sorted(every.items()))
     shown = list(known.values()) if name is None else [find_rule(name, known)]
     if json:
         from json import dumps
@@ -43,7 +46,7 @@ def rules(
     show(_overview(shown) if name is None else _whole(shown[0]), results())
 
 
-def find_rule(name: str, known: dict[str, Rule]) -> Rule:
+def find_rule(name: str, known: dict[str, R]) -> R:
     """The rule of that name, or the error that names those like it."""
     wanted = name.lower()
     if wanted in known:
@@ -52,14 +55,20 @@ def find_rule(name: str, known: dict[str, Rule]) -> Rule:
     from difflib import get_close_matches
 
     from sureline.errors import InvalidParameter
+    from sureline.rules import batch_rules
 
+    if wanted in batch_rules():
+        raise InvalidParameter(
+            f"the rule {wanted} is solved over all examples at once, not learned online; in Python "
+            f"it is {_call(batch_rules()[wanted])}"
+        )
     close = [each for each in known if wanted and wanted in each]
     close = close or get_close_matches(wanted, known)
     hint = f"did you mean {' or '.join(close)}?" if close else "sureline rules lists them all"
     raise InvalidParameter(f"there is no rule named {name!r}; {hint}")
 
 
-def _call(rule: Rule) -> str:
+def _call(rule: Rule | BatchRule) -> str:
     """How the rule is asked for in Python, such as ``CWClassifier(constraint="variance")``."""
     from json import dumps
 
@@ -74,12 +83,12 @@ def _range(parameter: Parameter) -> str:
     return f"{parameter.name} = {parameter.default:g} in {parameter.interval}"
 
 
-def _choices(rule: Rule) -> list[str]:
+def _choices(rule: Rule | BatchRule) -> list[str]:
     """The parameters that are words, such as ``slack = shared or each``."""
     return [f"{name} = {' or '.join(words)}" for name, words in rule.choices.items()]
 
 
-def _describe(rule: Rule) -> dict[str, Any]:
+def _describe(rule: Rule | BatchRule) -> dict[str, Any]:
     """The rule for machines; an interval without an end has a high of null."""
     from math import isfinite
 
@@ -109,13 +118,22 @@ def _describe(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _covariances(rule: Rule) -> str:
+def _covariances(rule: Rule | BatchRule) -> str:
     """The choices of `covariance`; the identity is no choice, but the lack of any."""
     return ", ".join(choice for choice in rule.covariances if choice != "identity")
 
 
-def _schemes(rule: Rule) -> list[str]:
+def _without_covariance(rule: Rule | BatchRule) -> str:
+    """What stands in the place of covariances."""
+    if not rule.schemes:
+        return "none: it keeps an interval for every weight"
+    return "none: it does not tell how sure it is"
+
+
+def _schemes(rule: Rule | BatchRule) -> list[str]:
     """The ways to learn many classes, with the covariances each exists for."""
+    if not rule.schemes:
+        return ["none: every class against the rest, over all examples at once"]
     if not rule.several:
         return ["sequential, with the strongest rival only; one-vs-rest"]
     existing = {scheme: kept for scheme, kept in rule.schemes.items() if kept}
@@ -124,7 +142,7 @@ def _schemes(rule: Rule) -> list[str]:
     return [f"{scheme} with {', '.join(kept)}" for scheme, kept in existing.items()]
 
 
-def _overview(shown: list[Rule]) -> RenderableType:
+def _overview(shown: list[Rule | BatchRule]) -> RenderableType:
     """A table of all rules, with each rule's details below one another to fit 80 columns."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -143,7 +161,7 @@ def _overview(shown: list[Rule]) -> RenderableType:
     return table
 
 
-def _whole(rule: Rule) -> RenderableType:
+def _whole(rule: Rule | BatchRule) -> RenderableType:
     """One rule in full."""
     from rich.console import Group
     from rich.text import Text
@@ -157,7 +175,7 @@ def _whole(rule: Rule) -> RenderableType:
             *(f"{_range(each)}: {each.meaning}" for each in rule.parameters),
             *_choices(rule),
         ],
-        "covariances": [_covariances(rule) or "none: it does not tell how sure it is"],
+        "covariances": [_covariances(rule) or _without_covariance(rule)],
         "schemes": _schemes(rule),
         **{key: rule.paragraphs(label) for label, key in PARAGRAPHS.items()},
     }

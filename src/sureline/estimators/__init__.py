@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from sureline.errors import InvalidParameter
 from sureline.estimators import families
+from sureline.estimators.bounds import PACBayesBound
+from sureline.estimators.box import BoxClassifier
 from sureline.estimators.describing import described, documented
 from sureline.estimators.families import (
     COVARIANCE,
@@ -25,14 +27,16 @@ from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.saving import load, save
 from sureline.estimators.text import TextClassifier
 from sureline.estimators.text_features import TextFeatures
-from sureline.rules import rules
+from sureline.rules import batch_rules, rules
 
 __all__ = [
     "AROWClassifier",
     "AdaGradClassifier",
+    "BoxClassifier",
     "CWClassifier",
     "NHERDClassifier",
     "OnlineClassifier",
+    "PACBayesBound",
     "PAClassifier",
     "PerceptronClassifier",
     "SCWClassifier",
@@ -72,6 +76,11 @@ def classifier_for(name: str) -> type[OnlineClassifier]:
     'AROWClassifier'
     """
     known = rules()
+    if name in batch_rules():
+        raise InvalidParameter(
+            f"the rule {name!r} is solved over all examples at once and is no online rule; use "
+            f"{batch_rules()[name].estimator}"
+        )
     if name not in known:
         raise InvalidParameter(f"there is no rule named {name!r}; there are {', '.join(known)}")
     estimator = known[name].estimator

@@ -2,11 +2,22 @@
 
 from sureline.rules.registry import (
     COVARIANCES,
+    BatchRule,
     OwnKernel,
     Parameter,
     Rule,
+    batch_rules,
     register,
     rules,
 )
 
-__all__ = ["COVARIANCES", "OwnKernel", "Parameter", "Rule", "register", "rules"]
+__all__ = [
+    "COVARIANCES",
+    "BatchRule",
+    "OwnKernel",
+    "Parameter",
+    "Rule",
+    "batch_rules",
+    "register",
+    "rules",
+]

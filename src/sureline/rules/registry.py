@@ -95,8 +95,32 @@ def no_constants(**_: float) -> tuple[float, ...]:
     return ()
 
 
+class Written:
+    """What the head of a rule's file tells."""
+
+    module: str
+
+    @property
+    def text(self) -> str:
+        """The words at the head of the rule's file."""
+        return inspect.getdoc(importlib.import_module(self.module)) or ""
+
+    @property
+    def title(self) -> str:
+        """The first line of the rule's file."""
+        return self.text.partition("\n")[0].rstrip(".")
+
+    def paragraphs(self, label: str) -> list[str]:
+        """The paragraphs of the file's head that start with ``label:``, without it."""
+        return [
+            " ".join(part.split()).removeprefix(f"{label}: ")
+            for part in re.split(r"\n\s*\n", self.text)
+            if part.startswith(f"{label}: ")
+        ]
+
+
 @dataclass(frozen=True)
-class Rule:
+class Rule(Written):
     """One update rule, as its file declares it.
 
     `estimator` is the class that offers the rule and `settings` what its parameters must be for
@@ -145,26 +169,45 @@ class Rule:
             "one-vs-rest": kept,
         }
 
-    @property
-    def text(self) -> str:
-        """The words at the head of the rule's file."""
-        return inspect.getdoc(importlib.import_module(self.module)) or ""
+
+@dataclass(frozen=True)
+class BatchRule(Written):
+    """A box of weights: an optimum over all examples at once, as its file declares it.
+
+    It is no rule of the shape margin and variance to step: it keeps an interval a feature, centre
+    and half width, and is solved over a whole sample. ``prox(mu, sigma, c, delta)`` is the step of
+    the stochastic method after the gradient, ``primal(p, q, C, D)`` the interval that a dual point
+    stands for, ``cost(mu, sigma, C, D)`` what an interval costs; ``start(C, D)`` is the half width
+    of an interval that no example touches, and ``steepest(D)`` the largest curvature of the dual.
+    The first three are compiled, with the `inlined` functions. ``residual(mu, sigma, c, delta,
+    there)`` and ``primal_residual(p, q, C, D, there)`` check the first two.
+    """
+
+    module: str
+    name: str
+    estimator: str
+    parameters: tuple[Parameter, ...]
+    settings: Mapping[str, str | int | bool]
+    choices: Mapping[str, tuple[str, ...]]
+    prox: Callable[[float, float, float, float], tuple[float, float]]
+    primal: Callable[[float, float, float, float], tuple[float, float]]
+    cost: Callable[[float, float, float, float], float]
+    start: Callable[[float, float], float]
+    steepest: Callable[[float], float]
+    residual: Residual
+    primal_residual: Residual
+    inlined: tuple[Callable[..., float], ...] = ()
+    covariances: tuple[str, ...] = ()  # none: intervals take the place of variances
+    several: bool = False
 
     @property
-    def title(self) -> str:
-        """The first line of the rule's file."""
-        return self.text.partition("\n")[0].rstrip(".")
-
-    def paragraphs(self, label: str) -> list[str]:
-        """The paragraphs of the file's head that start with ``label:``, without it."""
-        return [
-            " ".join(part.split()).removeprefix(f"{label}: ")
-            for part in re.split(r"\n\s*\n", self.text)
-            if part.startswith(f"{label}: ")
-        ]
+    def schemes(self) -> dict[str, tuple[str, ...]]:
+        """None: many classes are told apart one against the rest."""
+        return {}
 
 
 _rules: dict[str, Rule] = {}
+_batch_rules: dict[str, BatchRule] = {}
 
 
 def register(rule: Rule) -> Rule:
@@ -177,11 +220,22 @@ def register(rule: Rule) -> Rule:
     return known
 
 
+def register_batch(rule: BatchRule) -> BatchRule:
+    """Enter `rule` under its name; the last line of its file."""
+    return _batch_rules.setdefault(rule.name, rule)
+
+
 def rules() -> dict[str, Rule]:
-    """Every rule by name."""
+    """Every online rule by name."""
     package = importlib.import_module(__package__)
     _read_files(package.__name__, tuple(package.__path__))
     return dict(sorted(_rules.items()))
+
+
+def batch_rules() -> dict[str, BatchRule]:
+    """Every rule that is solved over all examples at once, by name."""
+    rules()
+    return dict(sorted(_batch_rules.items()))
 
 
 @cache
