@@ -18,10 +18,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.bounds import PACBayesBound, bound_error
+from sureline.estimators.box_saving import box_from_parts, box_parts
 from sureline.estimators.box_solver import BoxSolver, Floats, Sample, Stream, spread
 from sureline.estimators.choosing import check_whole
 from sureline.estimators.learner import chances
 from sureline.estimators.rows import as_rows
+from sureline.estimators.saving import Saving
 from sureline.features.rows import Rows
 from sureline.kernels.gibbs import DEVIATE, SHARE
 from sureline.rules import Parameter, batch_rules
@@ -49,7 +51,7 @@ def with_streams(method: F) -> F:
     return cast(F, available_if(_streams)(method))
 
 
-class BoxClassifier(ClassifierMixin, BaseEstimator):
+class BoxClassifier(Saving, ClassifierMixin, BaseEstimator):
     """A box of weight vectors, as large as may be, of which even the worst does well.
 
     Learning finds the box that minimises the average loss of its worst weight vector on every
@@ -561,6 +563,13 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
     _stream: Stream | None
     _seen: tuple[float, float, Floats]  # of the last fit: examples, largest norm², by feature
     _constant: float
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return box_parts(self)
+
+    @classmethod
+    def _from_parts(cls, metadata: Any, tensors: Any) -> Self:
+        return cast(Self, box_from_parts(cls, metadata, tensors))
 
     @property
     def _name(self) -> str:

@@ -11,8 +11,9 @@ import math
 import os
 import reprlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -80,8 +81,8 @@ def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Json] | N
             "classifier such as AROWClassifier"
         )
     check_is_fitted(model)
-    gate: Gate = cast(Any, model)._gate
-    with gate.writing:  # others may predict meanwhile, but not learn
+    gate: Gate | None = getattr(model, "_gate", None)
+    with gate.writing if gate else nullcontext():  # others may predict meanwhile, but not learn
         metadata, tensors = model._parts()
         write(path, metadata if notes is None else {**metadata, "notes": dict(notes)}, tensors)
 
@@ -187,9 +188,23 @@ def classifier_parts(
     }
     if hasattr(model, "validation_scores_"):
         metadata["validation_scores"] = [float(score) for score in model.validation_scores_]
-    if hasattr(model, "feature_names_in_"):
-        tensors |= strings_to_tensors("feature_names", model.feature_names_in_)
-    return metadata, tensors
+    return metadata, tensors | name_tensors(model)
+
+
+def name_tensors(model: Any) -> Tensors:
+    """The names of the columns that a model was fitted on, where they had any."""
+    if not hasattr(model, "feature_names_in_"):
+        return {}
+    return strings_to_tensors("feature_names", model.feature_names_in_)
+
+
+def take_names(model: Any, tensors: Mapping[str, Array], features: int) -> None:
+    """Give a model the names of its columns, where there are any."""
+    if "feature_names" in tensors:
+        names = strings_from_tensors("feature_names", tensors)
+        if len(names) != features:
+            raise ModelFileError(f"it names {len(names):,} features and has {features:,} of them")
+        model.feature_names_in_ = np.array(names, object)
 
 
 def classifier_from_parts(
@@ -219,13 +234,7 @@ def classifier_from_parts(
         if not all(isinstance(score, float) for score in scores):
             raise ModelFileError(f"its validation_scores are {short(scores)}")
         model.validation_scores_ = scores
-    if "feature_names" in tensors:
-        names = strings_from_tensors("feature_names", tensors)
-        if len(names) != state.features:
-            raise ModelFileError(
-                f"it names {len(names):,} features and has {state.features:,} of them"
-            )
-        model.feature_names_in_ = np.array(names, object)
+    take_names(model, tensors, state.features)
     return model
 
 
