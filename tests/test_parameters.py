@@ -86,8 +86,8 @@ def test_numbers_out_of_range_are_refused(rule):
             "the rule arow has no scheme='exact' with covariance='full'; there is 'sequential' "
             "with 'diagonal-kl' or 'diagonal-l2' or 'diagonal-exact' or 'full'; 'parallel' with "
             "'diagonal-kl' or 'diagonal-l2' or 'diagonal-exact'; 'exact' with 'diagonal-kl' or "
-            "'diagonal-l2' or 'diagonal-exact'; 'one-vs-rest' with 'diagonal-kl' or 'diagonal-l2' or "
-            "'diagonal-exact' or 'full'",
+            "'diagonal-l2' or 'diagonal-exact'; 'one-vs-rest' with 'diagonal-kl' or 'diagonal-l2' "
+            "or 'diagonal-exact' or 'full'",
         ),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64', got 'float16'"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number in (0, 1), got 1.0"),
