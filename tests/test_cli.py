@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from scipy.special import ndtr
+from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
 
 import sureline
@@ -474,6 +475,28 @@ def test_the_demo_counts_every_message(facts):
     assert facts.passes == 1
 
 
+def test_the_demo_shows_what_a_text_classifier_learns(facts):
+    texts, labels = sms_spam()
+    train, test, y_train, y_test = train_test_split(
+        texts, labels, test_size=0.3, stratify=labels, random_state=0
+    )
+    model = sureline.TextClassifier(random_state=0).fit(train, y_train)
+    assert (facts.classifier, facts.rule) == (repr(model), "arow")
+    assert (facts.trained, facts.features) == (len(train), model.n_features_)
+    assert facts.errors == sum(model.predict(test) != y_test)
+    for label, sign, weights in (("spam", 1, facts.for_spam), ("ham", -1, facts.for_ham)):
+        assert [(each.feature, sign * each.weight, each.deviation**2) for each in weights] == [
+            (each.feature, each.weight, pytest.approx(each.variance))
+            for each in model.top_features(label, 6)
+        ]
+    told = facts.explanation
+    reasons = model.explain(told.message, top=1000).classes["spam"]
+    assert [(each.text, each.share) for each in told.features] == [
+        (each.feature, each.share) for each in reasons.features
+    ]
+    assert told.probability == model.predict_proba_one(told.message)["spam"]
+
+
 def test_the_demo_is_right_about_most_spam(facts):
     assert facts.errors < facts.majority_errors / 4
     assert facts.spam_caught > facts.spam_tested / 2
@@ -531,7 +554,7 @@ def test_the_demo_page(facts):
     assert f"probability of spam is {facts.explanation.probability:.1%}" in out
     assert lines[-2:] == [
         f"The model is {facts.classifier}.",
-        f"More about it: sureline rules {facts.rule}",
+        f"More about its rule: sureline rules {facts.rule}",
     ]
 
 

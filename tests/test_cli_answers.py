@@ -196,22 +196,22 @@ def test_the_page_of_an_evaluation(model, run):
     assert run("evaluate", model, "mail.csv") == (
         0,
         """\
-accuracy     0.8750 (7 of 8 rows)
-error        12.50%; always answering “spam” gets 50.00% wrong
-F1           0.8730 macro, 0.8750 micro
-log loss     0.2444
-Brier score  0.0745
+accuracy     1.0000 (8 of 8 rows)
+error        0.00%; always answering “spam” gets 50.00% wrong
+F1           1.0000 macro, 1.0000 micro
+log loss     0.0697
+Brier score  0.0053
 seconds      TIME (RATE rows)
 
 Classes
         precision  recall      F1  rows
-  ham      0.8000  1.0000  0.8889     4
-  spam     1.0000  0.7500  0.8571     4
+  ham      1.0000  1.0000  1.0000     4
+  spam     1.0000  1.0000  1.0000     4
 
 Confusions (a row is true, a column predicted)
         ham  spam
   ham     4     0
-  spam    1     3
+  spam    0     4
 """,
         "",
     )
@@ -221,7 +221,7 @@ def test_labels_that_the_model_does_not_know_are_errors_and_named(model, run):
     Path("more.csv").write_text(MAIL + "hello,eggs\n")
     code, out, err = run("evaluate", model, "more.csv")
     assert (code, err) == (0, "")
-    assert "accuracy     0.7778 (7 of 9 rows)\n" in out
+    assert "accuracy     0.8889 (8 of 9 rows)\n" in out
     assert "unknown      1 rows have labels that the model does not know: 'eggs' (1)\n" in out
     assert "  eggs     0.0000  0.0000  0.0000     1\n" in out
     assert json.loads(run("evaluate", model, "more.csv", "--json")[1])["unknown"] == {"eggs": 1}
@@ -287,20 +287,20 @@ def test_the_page_of_an_explanation(model, run):
         0,
         """\
 label        spam
-probability  57.4%
-score        +0.149 ± 0.795
+probability  71.4%
+score        +0.432 ± 0.763
 
 The text (*for spam*, _against it_, unsure?)
-  *claim*? *your*? *free*? _lunch_? *now*
+  *claim*? *your*? *free*? _lunch_ *now*?
 
 feature          share                weight
-now             +0.207  ████████████  +0.621 ± 0.575
-free            +0.150  ░░░░░░░░░     +0.450 ± 0.688
-claim           +0.120  ░░░░░░░       +0.360 ± 0.724
-claim your      +0.120  ░░░░░░░       +0.360 ± 0.724
-other features  +0.023
-constant        -0.471
-score           +0.149
+lunch           -0.285  ████████████  -0.856 ± 0.413
+free            +0.094  ░░░░          +0.283 ± 0.438
+now             +0.091  ░░░░          +0.273 ± 0.446
+claim           +0.052  ░░            +0.156 ± 0.724
+other features  +0.104
+constant        +0.377
+score           +0.432
 """,
         "",
     )
@@ -309,7 +309,7 @@ score           +0.149
 def test_the_score_of_another_class_can_be_explained(model, run):
     out = run("explain", model, "claim your free lunch now", "--label", "ham")[1]
     assert out.startswith(
-        "label        ham\npredicted    spam\nprobability  42.6%\nscore        -0.149 ± 0.795\n"
+        "label        ham\npredicted    spam\nprobability  28.6%\nscore        -0.432 ± 0.763\n"
     )
     assert run("explain", model, "x", "--label", "eggs") == (
         2,
@@ -334,13 +334,15 @@ def test_an_explanation_for_machines_adds_up(model, run):
 
 
 def test_words_are_coloured_bold_and_dim(model):
-    facts = find_reasons(load(model), "claim your free lunch now", None, 4)
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
-    console.print(page(facts, coloured=True))
-    shown = console.file.getvalue()
-    assert "\x1b[1;32mnow\x1b[0m" in shown
-    assert "\x1b[2;32mfree\x1b[0m" in shown
-    assert "\x1b[2;31mlunch\x1b[0m" in shown
+    for label, good, bad in (("spam", 32, 31), ("ham", 31, 32)):
+        facts = find_reasons(load(model), "claim your free lunch now", label, 4)
+        screen = io.StringIO()
+        console = Console(file=screen, width=80, force_terminal=True, color_system="standard")
+        console.print(page(facts, coloured=True))
+        shown = screen.getvalue()
+        assert f"\x1b[1;{bad}mlunch\x1b[0m" in shown
+        assert f"\x1b[2;{good}mfree\x1b[0m" in shown
+        assert f"\x1b[2;{good}mnow\x1b[0m" in shown
 
 
 def test_shares_are_split_between_places_and_words():
@@ -403,6 +405,7 @@ def test_the_page_of_a_model_of_numbers(numbers, run):
     assert "  rule         arow (AROWClassifier)\n" in head
     assert "  learned      16 examples, 1 pass\n" in head
     assert "  r                    1.0\n" in tail
+    assert "  n_iter_no_change     2\n" in tail
     tensors = tail[tail.index("Tensors\n") : tail.index("What speaks")].splitlines()[2:-1]
     told = {line.split()[0]: (line.split()[1], line.split()[-1]) for line in tensors}
     held = read(numbers).tensors
@@ -427,7 +430,7 @@ def test_everything_in_a_model_for_machines(model, run):
         "features": 50,
         "passes": 1,
         "learned": 8,
-        "updates": 6,
+        "updates": 8,
         "mistakes": 4,
         "merged": 1,
         "columns": {"text": "message", "label": "kind"},
@@ -435,6 +438,12 @@ def test_everything_in_a_model_for_machines(model, run):
     }
     assert {name: told[name] for name in expected} == expected
     assert (told["parameters"]["r"], told["texts"]["ngrams"]) == (0.1, [1, 2])
+    # A text classifier decides about passes and their order, not the one inside it.
+    assert told["parameters"].keys() == loaded._known.online.get_params().keys() - {
+        *("max_iter", "shuffle", "random_state"),
+        *("early_stopping", "validation_fraction", "n_iter_no_change"),
+    }
+    assert (told["texts"]["max_iter"], told["texts"]["shuffle"]) == (1, True)
     assert sum(each["bytes"] for each in told["tensors"]) < told["bytes"]
     assert [each["label"] for each in told["top_features"]] == ["ham", "spam"]
     best = loaded.top_features("spam", 2)

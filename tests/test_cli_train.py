@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -18,6 +19,7 @@ from cli_runs import COLUMNS, MAIL, command
 from shared_data import shared_path
 from sureline import AROWClassifier, PerceptronClassifier, TextClassifier, load
 from sureline.cli.screen import messages
+from sureline.data import Reader, mix
 from sureline.model.file import read
 
 pytest_plugins = ["cli_fixtures"]
@@ -36,10 +38,10 @@ error     50.00% just before learning each example
 """
 ROWS = """\
     examples classes    features     error     since  changing
-           1       1           9   100.00%   100.00%     0.00%
-           2       1          13    50.00%     0.00%     0.00%
-           4       2          23    50.00%    50.00%   100.00%
-           8       2          50    50.00%    50.00%   100.00%
+           1       2           9   100.00%   100.00%   100.00%
+           2       2          13    50.00%     0.00%   100.00%
+           4       2          23    75.00%   100.00%   100.00%
+           8       2          50    50.00%    25.00%   100.00%
 """
 
 
@@ -83,7 +85,7 @@ def test_the_result_for_machines(run):
         "passes": 1,
         "skipped": 0,
         "learned": 8,
-        "updates": 6,
+        "updates": 8,
         "mistakes": 4,
         "progressive_error": 0.5,
     }
@@ -108,9 +110,7 @@ error     37.50% just before learning each example in the first pass
 """
     )
     assert load("m.sureline").n_iter_ == 3
-    order = np.random.RandomState(0).permutation(8)
-    once = TextClassifier(PerceptronClassifier(average=False))
-    once.partial_fit([TEXTS[k] for k in order], [LABELS[k] for k in order])
+    once = TextClassifier(PerceptronClassifier(average=False), random_state=0).fit(TEXTS, LABELS)
     assert once.n_mistakes_ == 3
 
 
@@ -166,16 +166,98 @@ def test_a_file_in_order_is_learned_as_partial_fit_and_fit_learn_it(run):
     equal(made, parts.partial_fit(TEXTS[3:], LABELS[3:]))
 
 
+def same_file(made: str, expected: TextClassifier) -> None:
+    """Every tensor of a model file, and what counts learning, is that of the other model."""
+    expected.save("expected.sureline")
+    ours, theirs = read(made), read("expected.sureline")
+    assert ours.tensors.keys() == theirs.tensors.keys()
+    assert {"table", "names"} <= ours.tensors.keys()
+    for name, tensor in theirs.tensors.items():
+        assert ours.tensors[name].dtype == tensor.dtype, name
+        np.testing.assert_array_equal(ours.tensors[name], tensor, name)
+    loaded = load(made)
+    equal(loaded, expected)
+    assert loaded.n_updates_ == expected.n_updates_
+    assert loaded.n_iter_ == expected.n_iter_
+    assert loaded.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+
+
+def five_classes() -> tuple[list[str], list[str]]:
+    """Rows of five labels, sorted by label from the last to the first."""
+    rng = np.random.RandomState(1)
+    labels = [label for label in "edcba" for _ in range(12)]
+    texts = [
+        " ".join(f"w{word}" for word in rng.randint(8 * ord(label), 8 * ord(label) + 20, 5))
+        for label in labels
+    ]
+    return texts, labels
+
+
+def write_rows(file: str, texts: list[str], labels: list[str]) -> None:
+    table = pa.table({"text": texts, "label": labels})
+    if file.endswith(".parquet"):
+        pyarrow.parquet.write_table(table, file)
+    else:
+        pyarrow.csv.write_csv(table, file)
+
+
 @pytest.mark.usefixtures("folder")
-def test_mixed_rows_are_learned_as_fit_learns_them(run):
-    options = ("--seed", "3", "--passes", "2", "--classes", "ham,spam", "-o", "m.sureline", "-q")
-    assert run("train", "mail.csv", *COLUMNS, *options)[0] == 0
-    expected = TextClassifier(random_state=3, max_iter=2).fit(TEXTS, LABELS)
+@pytest.mark.parametrize("file", ["rows.csv", "rows.parquet"])
+@pytest.mark.parametrize("rows", [(TEXTS, LABELS), five_classes()], ids=["two", "five"])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_mixed_rows_are_learned_as_fit_learns_them(run, file, rows, passes):
+    write_rows(file, *rows)
+    options = ("--seed", "3", "--passes", str(passes), "-o", "m.sureline", "-q")
+    assert run("train", file, *options)[0] == 0
+    expected = TextClassifier(random_state=3, max_iter=passes).fit(*rows)
+    same_file("m.sureline", expected)
     made = load("m.sureline")
-    equal(made, expected)
     assert made.get_params() == expected.get_params() | {
         key: value for key, value in made.get_params().items() if key.startswith("estimator")
     }
+    whole = Path("m.sureline").read_bytes()
+    named = ",".join(expected.classes_)
+    assert run("train", file, *options, "--classes", named)[0] == 0
+    assert Path("m.sureline").read_bytes() == whole
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_label_without_weight_is_known_as_fit_knows_it(run):
+    Path("rows.csv").write_text("text,label,w\na b,x,0.5\nc d,y,2\na c,z,0\nb e,x,1\n")
+    assert run("train", "rows.csv", "--weight", "w", "-o", "m.sureline", "-q")[0] == 0
+    texts, labels = ["a b", "c d", "a c", "b e"], ["x", "y", "z", "x"]
+    weights = [0.5, 2.0, 0.0, 1.0]
+    same_file(
+        "m.sureline", TextClassifier(random_state=0).fit(texts, labels, sample_weight=weights)
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_buffer_smaller_than_the_input_knows_the_labels_it_has_seen(run):
+    """The third label comes when half of the rows have been learned."""
+    size = 2**18  # of a row: four make what is read at once
+    texts = [f"{['win', 'lose', 'draw'][k % 3]} {k} " + "x" * size for k in range(12)]
+    texts += [f"late {k}" for k in range(4)]
+    labels = [*"babbababbaab", *"cccc"]
+    write_rows("rows.csv", texts, labels)
+    options = ("--seed", "2", "--buffer", "1", "--label-type", "text")
+    code, _, err = run("train", "rows.csv", *options, "-o", "m.sureline")
+    assert code == 0
+    shown = [line.split()[:2] for line in err.splitlines()[1:]]
+    assert shown[0] == ["1", "2"]
+    assert shown[-1] == ["16", "3"]
+    reader = Reader("rows.csv", label_type="text")
+    mixed = list(mix(reader, np.random.RandomState(2), 2**20))
+    order = [text for batch in mixed for text in batch.text.to_pylist()]
+    theirs = [label for batch in mixed for label in batch.label.to_pylist()]
+    assert sorted(order) == sorted(texts)
+    assert theirs != labels
+    for classes, same in ((["a", "b"], True), (["a", "b", "c"], False)):
+        expected = TextClassifier(random_state=2).partial_fit(order, theirs, classes=classes)
+        made = load("m.sureline")
+        assert made.classes_.tolist() == ["a", "b", "c"]
+        assert np.array_equal(made.coef_, expected.coef_) == same
+    equal(made, TextClassifier().partial_fit(order, theirs, classes=["a", "b"]))
 
 
 def write_every_format(texts: list[str], labels: list[str]) -> dict[str, str]:
@@ -251,7 +333,7 @@ def test_svmlight_is_learned_as_partial_fit_learns_it(run, classes):
     made = load("m.sureline")
     equal(made, AROWClassifier(r=0.5).partial_fit(X, y.astype(int)))
     assert made.n_features_in_ == X.shape[1]
-    options = ("--seed", "5", "-q", "--passes", "4", "--classes", ",".join("012"[:classes]))
+    options = ("--seed", "5", "-q", "--passes", "4")
     assert run("train", "rows.svm", *options, "-o", "m.sureline")[0] == 0
     equal(load("m.sureline"), AROWClassifier(max_iter=4, random_state=5).fit(X, y.astype(int)))
 

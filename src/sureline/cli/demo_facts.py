@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from math import sqrt
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numba.core import event
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import normalize
 
+from sureline.cli.describing import describe_model
+from sureline.cli.explain_facts import cut_into_pieces
 from sureline.data import sms_spam
-from sureline.estimators import AROWClassifier
-from sureline.rules import rules
+from sureline.estimators import TextClassifier
 
 TEST_SHARE = 0.3
 SEED = 0
+FEW = 300
 TOP = 6
-SPAM = "spam"
-# One-letter words count: in text messages "u", "2" and "4" are words like others.
-WORD = re.compile(r"\w+")
+EVERY = 2**31  # more features than any message has
+SPAM, HAM = "spam", "ham"
 # The message to explain: caught, but less surely than most, and short enough to read.
 QUANTILE = 0.25
 READABLE = range(60, 141)
@@ -72,7 +70,6 @@ class Seconds:
     """How long each part took."""
 
     loading: float
-    vectorizing: float
     compiling: float
     learning: float
     predicting: float
@@ -137,47 +134,39 @@ class Compilations(event.Listener):
 def find_facts(say: Callable[[str], None], started: float) -> Facts:
     """Learn, test and explain; `say` is told what is going on."""
     watch = Stopwatch(started)
-    loading = watch.lap()
-
-    say("turning messages into words and pairs of words")
     texts, labels = sms_spam()
     train, test, y_train, y_test = train_test_split(
         texts, np.array(labels), test_size=TEST_SHARE, stratify=labels, random_state=SEED
     )
-    vectorizer = CountVectorizer(
-        binary=True, ngram_range=(1, 2), token_pattern=WORD.pattern, dtype=np.float32
-    )
-    X_train = normalize(vectorizer.fit_transform(train))
-    X_test = normalize(vectorizer.transform(test))
-    vectorizing = watch.lap()
+    loading = watch.lap()
 
-    # One message of each class takes every compiled function through its first call.
+    # A few messages, enough for the vocabulary to grow, take every compiled function through its
+    # first call.
     say("loading the compiled functions")
-    model = AROWClassifier(r=0.1, max_iter=1, random_state=SEED)
+    model = TextClassifier(random_state=SEED)
     with event.install_listener("numba:compile", Compilations(say)) as compilations:
-        _, first = np.unique(y_train, return_index=True)
-        model.fit(X_train[first], y_train[first]).predict_proba(X_train[first])
+        model.fit(train[:FEW], y_train[:FEW]).predict(train[:FEW])
+        _most_telling(model, SPAM)
+        _explain(model, train[0], SPAM)
     compiling = watch.lap()
 
     say("learning")
-    model.fit(X_train, y_train)
+    model.fit(train, y_train)
     learning = watch.lap()
-    predicted = model.predict(X_test)
+    predicted = model.predict(test)
     predicting = watch.lap()
 
     [(majority, _)] = Counter(y_train.tolist()).most_common(1)
     spam, flagged = y_test == SPAM, predicted == SPAM
-    names = vectorizer.get_feature_names_out()
-    chosen = _choose(test, model.predict_proba(X_test)[:, 1], spam & flagged)
-    explanation = _explain(model, names, test[chosen], y_test[chosen], X_test[chosen])
-    [rule] = [rule.name for rule in rules().values() if rule.estimator == type(model).__name__]
+    probability = model.predict_proba(test)[:, model.classes_.tolist().index(SPAM)]
+    chosen = _choose(test, probability, spam & flagged)
     return Facts(
         data="SMS Spam Collection",
         labels=dict(Counter(labels)),
         classifier=repr(model),
-        rule=rule,
+        rule=describe_model(model)["rule"],
         passes=model.n_iter_,
-        features=names.size,
+        features=model.n_features_,
         trained=len(train),
         tested=len(test),
         errors=int((predicted != y_test).sum()),
@@ -187,21 +176,22 @@ def find_facts(say: Callable[[str], None], started: float) -> Facts:
         spam_caught=int((spam & flagged).sum()),
         ham_tested=int((~spam).sum()),
         ham_flagged=int((~spam & flagged).sum()),
-        for_spam=_most_telling(model, names, 1.0),
-        for_ham=_most_telling(model, names, -1.0),
-        explanation=explanation,
+        for_spam=_most_telling(model, SPAM),
+        for_ham=_most_telling(model, HAM),
+        explanation=_explain(model, test[chosen], str(y_test[chosen])),
         functions_compiled=compilations.count,
-        seconds=Seconds(
-            loading, vectorizing, compiling, learning, predicting, perf_counter() - started
-        ),
+        seconds=Seconds(loading, compiling, learning, predicting, perf_counter() - started),
     )
 
 
-def _most_telling(model: AROWClassifier, names: NDArray[Any], sign: float) -> list[Weight]:
-    """The features that speak most for one class, even if each weight is off by its deviation."""
-    weights, deviations = model.coef_[0], np.sqrt(model.variance_[0])
-    ranked = np.argsort(deviations - sign * weights, kind="stable")[:TOP]
-    return [Weight(str(names[j]), float(weights[j]), float(deviations[j])) for j in ranked]
+def _most_telling(model: TextClassifier, label: str) -> list[Weight]:
+    """The features that speak most for a class, even if each weight is off by its deviation."""
+    sign = 1.0 if label == SPAM else -1.0
+    return [
+        Weight(each.feature, sign * each.weight, sqrt(each.variance))
+        for each in model.top_features(label, TOP)
+        if each.variance is not None
+    ]
 
 
 def _choose(texts: list[str], probability: NDArray[Any], caught: NDArray[np.bool_]) -> int:
@@ -212,49 +202,20 @@ def _choose(texts: list[str], probability: NDArray[Any], caught: NDArray[np.bool
     return int(candidates[np.argmin(abs(probability[candidates] - goal))])
 
 
-def _explain(
-    model: AROWClassifier,
-    names: NDArray[Any],
-    message: str,
-    label: str,
-    row: Any,
-) -> Explanation:
+def _explain(model: TextClassifier, message: str, label: str) -> Explanation:
     """Where the score of a message comes from, by feature and by piece of text."""
-    mean, variance = model.decision_distribution(row)
-    shares = row.data * model.coef_[0, row.indices].astype(np.float64)
-    by_name = {str(names[j]): float(s) for j, s in zip(row.indices, shares, strict=True)}
-    ranked = sorted(by_name.items(), key=lambda item: -abs(item[1]))
+    told = model.explain(message, top=EVERY)
+    (mean,), (variance,) = model.decision_distribution([message])
+    reasons = told.classes[SPAM]
+    pieces, _ = cut_into_pieces(message, reasons.features)
     return Explanation(
         message=message,
-        label=str(label),
-        prediction=str(model.predict(row)[0]),
-        probability=float(model.predict_proba(row)[0, 1]),
-        score=float(mean[0]),
-        deviation=float(np.sqrt(variance[0])),
-        constant=float(model.intercept_[0]),
-        features=[Share(name, share) for name, share in ranked],
-        pieces=_pieces(message, by_name),
+        label=label,
+        prediction=told.label,
+        probability=model.predict_proba_one(message)[SPAM],
+        score=float(mean),
+        deviation=sqrt(variance),
+        constant=reasons.constant,
+        features=[Share(each.feature, each.share) for each in reasons.features],
+        pieces=[Share(piece.text, piece.share) for piece in pieces],
     )
-
-
-def _pieces(message: str, by_name: dict[str, float]) -> list[Share]:
-    """The message cut into words and what stands between them, each with its share of the score.
-
-    A pair's share goes half to each of its words, and that of a feature which occurs several times
-    is split evenly, so that the pieces add up to what the features add up to.
-    """
-    spans = [match.span() for match in WORD.finditer(message)]
-    words = [message[start:stop].lower() for start, stop in spans]
-    pairs = [" ".join(pair) for pair in pairwise(words)]
-    often = Counter(words + pairs)
-    shares = [by_name.get(word, 0.0) / often[word] for word in words]
-    for k, pair in enumerate(pairs):
-        half = by_name.get(pair, 0.0) / often[pair] / 2
-        shares[k] += half
-        shares[k + 1] += half
-    pieces, end = list[Share](), 0
-    for (start, stop), share in zip(spans, shares, strict=True):
-        pieces += [Share(message[end:start], 0.0), Share(message[start:stop], share)]
-        end = stop
-    pieces.append(Share(message[end:], 0.0))
-    return [piece for piece in pieces if piece.text]

@@ -26,7 +26,7 @@ def page(facts: Facts, coloured: bool) -> RenderableType:
         *_times(facts),
         "",
         f"The model is {facts.classifier}.",
-        f"More about it: sureline rules {facts.rule}",
+        f"More about its rule: sureline rules {facts.rule}",
     )
 
 
@@ -123,10 +123,10 @@ def _times(facts: Facts) -> list[RenderableType]:
     )
     table = grid()
     table.columns[0].justify = "right"
-    table.add_row(_duration(seconds.loading), "loading NumPy, scikit-learn and Numba")
-    table.add_row(_duration(seconds.vectorizing), "turning messages into words and pairs")
+    loading = "loading NumPy, scikit-learn, Numba and the messages"
+    table.add_row(_duration(seconds.loading), loading)
     table.add_row(_duration(seconds.compiling), loops)
-    learning = f"learning, {_rate(facts.trained, seconds.learning)}"
+    learning = f"finding words and pairs and learning, {_rate(facts.trained, seconds.learning)}"
     table.add_row(_duration(seconds.learning), learning)
     predicting = f"predicting, {_rate(facts.tested, seconds.predicting)}"
     table.add_row(_duration(seconds.predicting), predicting)

@@ -143,7 +143,8 @@ def train(
             "--classes",
             metavar="A,B,C",
             show_default=False,
-            help="Labels to know from the beginning. Default: as they come.",
+            help="Labels to know from the beginning. Default: those of the mixed rows; with "
+            "--no-shuffle, as they come.",
             rich_help_panel=LEARNING,
         ),
     ] = None,
