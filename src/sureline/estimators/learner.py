@@ -351,24 +351,31 @@ class Learner:
             SPREAD.compiled(self.dtype)(*rows, state.table, self.constant, out)
         return out
 
-    def weights(self, state: State) -> NDArray[Any]:
-        """The linear weights, row 0 the intercept's, by column."""
-        columns = state.used
-        if self.rule.kernel is not None:
-            stamps = state.stamps if self.rule.kernel.stamps else np.zeros((1, columns))
+    def weights(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The linear weights, by column, of some rows of the table or of all; row 0 is the 1's."""
+        columns, kernel = state.used, self.rule.kernel
+        if kernel is not None:
+            # The rule takes the first row for the constant feature's.
+            strange = rows is not None and (not rows.size or rows[0] != 0)
+            every = np.concatenate([[0], rows]) if strange else rows
+            table = state.table if every is None else state.table[every]
+            stamps: NDArray[Any] = np.zeros((1, columns))
+            if kernel.stamps:
+                stamps = state.stamps if every is None else state.stamps[every]
             weights = np.stack(
                 [
-                    self.rule.kernel.weights(
-                        state.table[:, :, k].astype(np.float64), stamps[:, k], state.clock, self.p
+                    kernel.weights(
+                        table[:, :, k].astype(np.float64), stamps[:, k], state.clock, self.p
                     )
                     for k in range(columns)
                 ],
                 axis=1,
-            )
-        elif self.rule.average and state.clock:
-            weights = state.table[:, 0].astype(np.float64) - state.table[:, 1] / state.clock
+            )[int(strange) :]
         else:
-            weights = state.table[:, 0]
+            chosen: Any = slice(None) if rows is None else rows
+            weights = state.table[chosen, 0]
+            if self.rule.average and state.clock:
+                weights = weights.astype(np.float64) - state.table[chosen, 1] / state.clock
         return np.asarray(weights[:, :columns] + 0.0, self.dtype)  # + 0.0: no negative zeros
 
 

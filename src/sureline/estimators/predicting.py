@@ -26,6 +26,7 @@ F = TypeVar("F")
 A = TypeVar("A")
 # How many nonzeros are learned or scored in about a millisecond, for two classes.
 AT_ONCE = 2.0**15
+FIRST = np.zeros(1, np.int64)
 
 
 def _keeps_variance(estimator: Any) -> bool:
@@ -201,7 +202,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def intercept_(self) -> NDArray[Any]:
         """The mean of the constant feature's weight, of shape (1,) or (n_classes,)."""
         state = self._fitted("intercept_")
-        return np.array(self._combined(self._learner().weights(state), -1.0)[0])
+        return np.array(self._combined(self._learner().weights(state, FIRST), -1.0)[0])
 
     @property
     def variance_(self) -> NDArray[Any]:
@@ -211,7 +212,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     @property
     def intercept_variance_(self) -> NDArray[Any]:
         """The variance of the constant feature's weight, shaped as ``intercept_``."""
-        first = self._combined(self._variances("intercept_variance_"), 1.0)[0]
+        first = self._combined(self._variances("intercept_variance_", FIRST), 1.0)[0]
         return np.array(first * bool(self._state.layout.fit_intercept))
 
     @property
@@ -264,15 +265,15 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise AttributeError(f"{type(self).__name__} has no {attribute} before it is fitted")
         return self._state
 
-    def _variances(self, attribute: str) -> NDArray[Any]:
-        """The variances of all weights, row 0 the intercept's, by column."""
+    def _variances(self, attribute: str, rows: Any = slice(None)) -> NDArray[Any]:
+        """The variances of the weights, by column, of some rows of the table; row 0 is the 1's."""
         state = self._fitted(attribute)
         columns = state.used
         if state.covariance.size:
-            return np.diagonal(state.covariance[:columns], axis1=1, axis2=2).T
+            return np.asarray(np.diagonal(state.covariance[:columns], axis1=1, axis2=2).T[rows])
         if not _keeps_variance(self):
             raise AttributeError(f"{type(self).__name__} keeps no variances, so has no {attribute}")
-        return state.table[:, 1, :columns]
+        return np.asarray(state.table[rows, 1, :columns])
 
     def _combined(self, columns: NDArray[Any], sign: float) -> NDArray[Any]:
         """Columns in the order of ``classes_``; of two, the second with `sign` times the first."""

@@ -30,7 +30,7 @@ from sureline.estimators.text_options import TextOptions
 from sureline.estimators.text_saving import text_from_parts, text_parts
 from sureline.features.rows import Rows
 from sureline.features.scheme import PIECE, Found, Scheme
-from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabulary
+from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabulary, largest
 from sureline.model import State
 
 TWO, ONE = np.arange(2), np.arange(1)
@@ -603,9 +603,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         state = online._state
         if isinstance(columns, Hashing):
             named = columns.named_columns()
-            weights = np.abs(online._learner().weights(state)[named + 1]).max(axis=1)
-            heaviest = np.argsort(-weights, kind="stable")[:KEPT_NAMES]
-            held: Any = columns.pruned(np.sort(heaviest))
+            weights = np.abs(known.learner.weights(state, named + 1)).max(axis=1)
+            held: Any = columns.pruned(largest(weights, KEPT_NAMES))
             with self._gate.change():
                 columns.held = held
             return
@@ -613,9 +612,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         if online._has_variance and not state.covariance.size:
             unsure = state.table[1 : count + 1, 1, : state.used].min(axis=1)
         else:
-            unsure = -np.abs(online._learner().weights(state)[1 : count + 1]).max(axis=1)
-        # Of equally uncertain features, the newest are forgotten.
-        kept = np.sort(np.argsort(unsure, kind="stable")[: max(1, int(KEPT_SHARE * count))])
+            unsure = -np.abs(known.learner.weights(state)[1 : count + 1]).max(axis=1)
+        kept = largest(-unsure, max(1, int(KEPT_SHARE * count)))
         held, state = columns.pruned(kept), state.with_rows(kept)
         with self._gate.change():
             columns.held, online._state = held, state
@@ -652,10 +650,10 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         Of two classes, the first has the second's mean with its sign turned.
         """
         rows = np.asarray(features) + 1
-        means = self._combined(self._learner().weights(self._state)[rows], -1.0)
+        means = self._combined(self._learner().weights(self._state, rows), -1.0)
         variances = None
         if self._has_variance:
-            variances = self._combined(self._variances("variance_")[rows], 1.0)
+            variances = self._combined(self._variances("variance_", rows), 1.0)
         if self.classes_.size == 2:
             means = np.column_stack([-means[:, 0], means[:, 0]])
             variances = None if variances is None else np.repeat(variances, 2, axis=1)

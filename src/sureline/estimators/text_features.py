@@ -15,7 +15,7 @@ from sureline.errors import InvalidParameter
 from sureline.estimators.describing import described, documented
 from sureline.estimators.text_options import TextOptions
 from sureline.features.rows import Rows
-from sureline.features.vocabulary import KEPT_SHARE, Vocabulary
+from sureline.features.vocabulary import KEPT_SHARE, Vocabulary, largest
 
 
 @documented
@@ -89,8 +89,8 @@ class TextFeatures(TextOptions, TransformerMixin, BaseEstimator):
                     _, begin = columns.enter(found, begin, False, self.dtype)
                     if columns.full:
                         size = int(KEPT_SHARE * columns.features)
-                        order = np.argsort(-columns.held.seen[: columns.features], kind="stable")
-                        columns.held = columns.pruned(np.sort(order[:size]))
+                        seen = columns.held.seen[: columns.features]
+                        columns.held = columns.pruned(largest(seen, size))
         return self
 
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:

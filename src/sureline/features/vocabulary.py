@@ -168,6 +168,17 @@ class Vocabulary:
         return Held(table, held.seen[kept], sizes, names)
 
 
+def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """The places of so many of the largest values, in order; of equal ones, the first."""
+    if count >= values.size:
+        return np.arange(values.size)
+    least = np.partition(values, values.size - count)[values.size - count]
+    chosen = values > least
+    ties = np.flatnonzero(values == least)
+    chosen[ties[: count - np.count_nonzero(chosen)]] = True
+    return np.flatnonzero(chosen)
+
+
 def filled(
     keys: NDArray[np.uint64], waiting: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
