@@ -32,7 +32,7 @@ def _head(facts: Facts) -> RenderableType:
     if facts.probability is not None:
         table.add_row("probability", f"{facts.probability:.1%}")
     spread = "" if facts.deviation is None else f" ± {facts.deviation:.3f}"
-    table.add_row("score", f"{facts.score:+.3f}{spread}")
+    table.add_row("score", f"{_signed(facts.score)}{spread}")
     return table
 
 
@@ -77,10 +77,10 @@ def _features(facts: Facts) -> RenderableType:
     table.add_column("weight", no_wrap=True)
     longest = max((abs(each.share) for each in facts.features), default=0.0)
     for each in facts.features:
-        table.add_row(Text(each.feature), f"{each.share:+.3f}", _bar(each, longest), _weight(each))
-    table.add_row(Text("other features", "dim"), f"{facts.rest:+.3f}")
-    table.add_row(Text("constant", "dim"), f"{facts.constant:+.3f}")
-    table.add_row(Text("score", STRONG), Text(f"{facts.score:+.3f}", STRONG))
+        table.add_row(Text(each.feature), _signed(each.share), _bar(each, longest), _weight(each))
+    table.add_row(Text("other features", "dim"), _signed(facts.rest))
+    table.add_row(Text("constant", "dim"), _signed(facts.constant))
+    table.add_row(Text("score", STRONG), Text(_signed(facts.score), STRONG))
     return table
 
 
@@ -95,4 +95,9 @@ def _bar(each: Feature, longest: float) -> Text:
 
 def _weight(each: Feature) -> str:
     spread = "" if each.deviation is None else f" ± {each.deviation:.3f}"
-    return f"{each.weight:+.3f}{spread}"
+    return f"{_signed(each.weight)}{spread}"
+
+
+def _signed(number: float) -> str:
+    """A number with its sign; adding 0 turns a negative zero into a positive one."""
+    return f"{round(number, 3) + 0.0:+.3f}"
