@@ -19,3 +19,12 @@ def test_speed_of_every_rule_can_be_measured():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     for name in ("(read-only floor)", "scikit-learn SGD pa1", "arow diagonal-kl", "sop"):
         assert name in done.stdout
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+@pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
+def test_speed_of_texts_can_be_measured():
+    command = [sys.executable, str(FOLDER / "text.py"), "--repeats", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for name in ("predict on two threads", "learn_one", "load"):
+        assert name in done.stdout
