@@ -1,21 +1,21 @@
 """Runs a training command again and again, kills it at random moments, and lets it end at last.
 
 ``python killing.py KILLS sureline-arguments...``: each run is a process of its own, forked from one
-that has imported and compiled everything, so that a run costs no more than its work. The first run
-is left alone, to know how long one takes. Whenever a run ends by itself, the next one starts from
-nothing. It prints how the runs ended, the number of examples that the checkpoint held after each
-kill, and a digest of every model that was finished.
+that has imported everything, so that a run costs little more than its work. That one must have no
+threads, so OPENBLAS_NUM_THREADS must be 1, and it runs nothing itself. The first two runs are left
+alone: one compiles, the other tells how long a run takes. Whenever a run ends by itself, the next
+one starts from nothing. It prints how the runs ended, the number of examples that the checkpoint
+held after each kill, and a digest of every model that was finished.
 """
 
-import contextlib
 import hashlib
-import io
 import json
 import os
 import random
 import signal
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import sureline.cli.training
@@ -26,7 +26,10 @@ from sureline.model.file import verify
 
 def run(arguments: list[str], seconds: float | None) -> int:
     """One run, killed after some time if one is given; its exit code, or minus the signal."""
-    process = os.fork()
+    with warnings.catch_warnings():
+        # The one thread left is that of Arrow's allocator, which knows about forks.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
     if process == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os._exit(main(arguments))
@@ -43,8 +46,7 @@ def cycles(kills: int, arguments: list[str]) -> dict[str, list[object]]:
     model = Path(arguments[arguments.index("-o") + 1])
     checkpoint = Path(arguments[arguments.index("--checkpoint") + 1])
     codes, examples, digests = list[object](), list[object](), list[object]()
-    with contextlib.redirect_stdout(io.StringIO()):
-        main(arguments)
+    run(arguments, None)
     checkpoint.unlink()
     begun = time.perf_counter()
     codes.append(run(arguments, None))

@@ -65,6 +65,7 @@ def test_a_run_killed_at_any_moment_ends_with_the_very_same_file(kind, folder, r
         [sys.executable, str(killing), str(KILLS), *arguments, "--resume"],
         capture_output=True,
         text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
     )
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
