@@ -232,6 +232,10 @@ def test_places_count_characters_not_bytes():
     told = {each.feature: each.places for each in model.explain(text).classes["a"].features}
     assert told["über café"] == ((4, 13),)
     assert told["gut"] == ((16, 19),)
+    halved = {
+        each.feature: each.places for each in model.explain("\ud83d gut").classes["a"].features
+    }
+    assert halved["gut"] == ((2, 5),)
 
 
 def test_top_features_speak_surely():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sureline.estimators.saving import load
+from sureline.estimators.saving import restore
 from sureline.model.file import read
 
 
 def open_model(path: str) -> tuple[Any, dict[str, Any]]:
     """The model in a file, and the notes beside it; none are an empty dictionary."""
-    model = load(path)
-    notes = read(path).metadata.get("notes")
-    return model, notes if isinstance(notes, dict) else {}
+    opened = read(path)
+    notes = opened.metadata.get("notes")
+    return restore(path, opened), notes if isinstance(notes, dict) else {}
 
 
 def columns_of(notes: dict[str, Any]) -> dict[str, Any]:

@@ -221,6 +221,11 @@ class OnlineClassifier(Merging, Saving, Predicting):
     def _stream_learner(self) -> Learner:
         """The learner, if the parameters allow to learn from a stream."""
         learner = self._learner()
+        self._check_stream()
+        return learner
+
+    def _check_stream(self) -> None:
+        """Refuse parameters that only make sense where all examples are known."""
         if self.early_stopping:
             raise InvalidParameter(
                 f"{self._name}: partial_fit cannot hold examples back; set early_stopping=False"
@@ -230,7 +235,6 @@ class OnlineClassifier(Merging, Saving, Predicting):
                 f"{self._name}: partial_fit cannot know how frequent classes will be; give "
                 "class_weight as a dictionary"
             )
-        return learner
 
     def _stream_weights(self, learner: Learner, y: NDArray[Any], weight: Floats) -> Floats:
         """Examples' weights with those of their classes, where more examples may follow."""

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sureline.errors import InvalidParameter, ModelFileError
 from sureline.estimators.gate import Gate
-from sureline.model.file import read, write
+from sureline.model.file import Opened, read, write
 from sureline.model.parts import (
     LARGEST,
     Array,
@@ -110,7 +110,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         If there is no such file, or it holds no model that can be trusted.
     """
-    opened = read(path)
+    return restore(path, read(path))
+
+
+def restore(path: str | os.PathLike[str], opened: Opened) -> Any:
+    """The model in a file that is open."""
     try:
         cls = class_named(text_of(opened.metadata, "estimator"))
         return cls._from_parts(opened.metadata, opened.tensors)

@@ -334,7 +334,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         with self._gate.read():
             known = self._known
             found = known.scheme.read(texts)
-            places = _places(text, found, known.scheme)
+            places = _places(texts[0].as_py(), found, known.scheme)
+            names = self._spelled(known, found)
             rows = self._look_up(known, found)
             label = self._best(rows).tolist()[0]
             means, variances = self._columns_of(rows.indices[: rows.indptr[1]])
@@ -344,7 +345,6 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             if self._has_variance:
                 chance = self._integrated(*self._moments_of(rows))[0]
                 probability = float(chance[classes.index(label)])
-        names = self._spelled(known, found)
         values = rows.data[: rows.indptr[1]].astype(np.float64)
         constant = float(known.online.fit_intercept)
         told = dict[Any, Reasons]()
@@ -555,7 +555,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
                     "TextClassifier: partial_fit cannot go on after set_params has changed how "
                     "texts are read or learned; fit anew, or change it back"
                 )
-            learner = online._stream_learner()
+            online._check_stream()
+            learner = known.learner
             weight = online._stream_weights(learner, y, weight)
             if first:
                 self._known, self.n_iter_ = known, 1
@@ -610,10 +611,10 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             return
         count = columns.features
         if online._has_variance and not state.covariance.size:
-            unsure = state.table[1 : count + 1, 1, : state.used].min(axis=1)
+            sure = -state.table[1 : count + 1, 1, : state.used].min(axis=1)
         else:
-            unsure = -np.abs(known.learner.weights(state)[1 : count + 1]).max(axis=1)
-        kept = largest(-unsure, max(1, int(KEPT_SHARE * count)))
+            sure = np.abs(known.learner.weights(state)[1 : count + 1]).max(axis=1)
+        kept = largest(sure, max(1, int(KEPT_SHARE * count)))
         held, state = columns.pruned(kept), state.with_rows(kept)
         with self._gate.change():
             columns.held, online._state = held, state
@@ -699,8 +700,7 @@ def _places(text: str, found: Found, scheme: Scheme) -> dict[str, tuple[tuple[in
     """Where in a text each run of words lies, counted in characters."""
     if scheme.ngrams is None:
         return {}
-    raw = text.encode("utf-8", errors="replace")
-    at = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
+    at = np.cumsum(np.frombuffer(text.encode(), np.uint8) & 0xC0 != 0x80)
     at = np.concatenate([[0], at])
     spans, low = found.spans, found.low
     places = dict[str, tuple[tuple[int, int], ...]]()
