@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -20,7 +19,7 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.bounds import PACBayesBound, bound_error
 from sureline.estimators.box_saving import box_from_parts, box_parts
 from sureline.estimators.box_solver import BoxSolver, Floats, Sample, Stream, spread
-from sureline.estimators.choosing import check_whole
+from sureline.estimators.choosing import check_whole, choose_class_weights
 from sureline.estimators.learner import chances
 from sureline.estimators.rows import as_rows
 from sureline.estimators.saving import Saving
@@ -192,7 +191,7 @@ class BoxClassifier(Saving, ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weight = weight * self._class_weights(classes, y)[codes]
+        weight = weight * choose_class_weights(self.class_weight, classes, y, self._name)[codes]
         kept = np.flatnonzero(weight > 0)
         present = np.unique(codes[kept])
         if present.size < 2:
@@ -336,7 +335,7 @@ class BoxClassifier(Saving, ClassifierMixin, BaseEstimator):
             allow_all_zero_weights=True,
         )
         present, codes = np.unique(y, return_inverse=True)
-        weight = weight * self._class_weights(present, y)[codes]
+        weight = weight * choose_class_weights(self.class_weight, present, y, self._name)[codes]
         known = y[:0] if first else self.classes_
         named = np.asarray([] if classes is None else classes)
         for some in (known, named):
@@ -615,25 +614,6 @@ class BoxClassifier(Saving, ClassifierMixin, BaseEstimator):
         """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""
         with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
             return validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=reset)
-
-    def _class_weights(self, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
-        """The weight of each class."""
-        if self.class_weight is None:
-            return np.ones(classes.size)
-        if isinstance(self.class_weight, Mapping):
-            weights = np.array([float(self.class_weight.get(label, 1.0)) for label in classes])
-        elif isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            weights = compute_class_weight("balanced", classes=classes, y=y)
-        else:
-            raise InvalidParameter(
-                f"{self._name}: class_weight must be 'balanced', a dictionary by label or None, "
-                f"got {self.class_weight!r}"
-            )
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise InvalidParameter(
-                f"{self._name}: class_weight must hold finite weights of at least 0, got {weights}"
-            )
-        return np.asarray(weights, np.float64)
 
     def _signs(self, codes: NDArray[np.int64], classes: int) -> Floats:
         """±1 by problem and example: one problem for two classes, else one a class."""

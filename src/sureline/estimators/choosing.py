@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
 
 from sureline.errors import InvalidParameter
 from sureline.estimators.learner import ONE_VS_REST, SCHEMES, Learner
@@ -56,6 +59,28 @@ def check_whole(value: object, name: str, owner: str, or_else: str = "") -> None
         raise InvalidParameter(
             f"{owner}: {name} must be a whole number of at least 1{or_else}, got {value!r}"
         )
+
+
+def choose_class_weights(
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], owner: str
+) -> NDArray[np.float64]:
+    """The weight of each class, as the parameter `class_weight` gives it."""
+    if class_weight is None:
+        return np.ones(classes.size)
+    if isinstance(class_weight, Mapping):
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+    elif isinstance(class_weight, str) and class_weight == "balanced":
+        weights = compute_class_weight("balanced", classes=classes, y=y)
+    else:
+        raise InvalidParameter(
+            f"{owner}: class_weight must be 'balanced', a dictionary by label or None, got "
+            f"{class_weight!r}"
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise InvalidParameter(
+            f"{owner}: class_weight must hold finite weights of at least 0, got {weights}"
+        )
+    return np.asarray(weights, np.float64)
 
 
 def choose_rule(estimator: Any) -> Rule:

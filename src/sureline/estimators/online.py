@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.choosing import choose_learner
+from sureline.estimators.choosing import choose_class_weights, choose_learner
 from sureline.estimators.describing import described
 from sureline.estimators.learner import Floats, Integers, Learner
 from sureline.estimators.merging import Merging
@@ -372,28 +371,14 @@ class OnlineClassifier(Merging, Saving, Predicting):
 
     def _class_weights(self, classes: NDArray[Any], y: NDArray[Any], rule: Rule) -> Floats:
         """The weight of each class; where weights are relative, at most 1."""
-        if self.class_weight is None:
-            return np.ones(classes.size)
-        if isinstance(self.class_weight, Mapping):
-            weights = np.array([float(self.class_weight.get(label, 1.0)) for label in classes])
-        elif self.class_weight == "balanced":
-            weights = compute_class_weight("balanced", classes=classes, y=y)
-        else:
-            raise InvalidParameter(
-                f"{self._name}: class_weight must be 'balanced', a dictionary by label or None, "
-                f"got {self.class_weight!r}"
-            )
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise InvalidParameter(
-                f"{self._name}: class_weight must hold finite weights of at least 0, got {weights}"
-            )
+        weights = choose_class_weights(self.class_weight, classes, y, self._name)
         if rule.weight != "cost":
             # All that are given count, also those of classes that have not come yet.
             given = (
                 self.class_weight.values() if isinstance(self.class_weight, Mapping) else weights
             )
             weights = weights / max([1.0, *map(float, given)])
-        return np.asarray(weights, np.float64)
+        return weights
 
     def _split(
         self, kept: NDArray[np.intp], codes: NDArray[np.intp], rng: np.random.RandomState
