@@ -50,6 +50,7 @@ def choose_learner(estimator: Any) -> Learner:
         bool(estimator.fit_intercept),
         EVERY if estimator.competitors == "all" else int(estimator.competitors),
         estimator.scheme,
+        *estimator._weighting,
     )
 
 

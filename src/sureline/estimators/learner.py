@@ -15,6 +15,15 @@ from sureline.kernels import rivals
 from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
+from sureline.kernels.informed import (
+    COUNT,
+    LEARN_PAIRS,
+    LEARN_REST,
+    LEARN_TWO,
+    OPEN_ENTRIES,
+    SCORE_INFORMED,
+    WEIGH_ROWS,
+)
 from sureline.kernels.one_vs_rest import (
     LEARN_FULL_ONE_VS_REST,
     LEARN_ONE_VS_REST,
@@ -62,6 +71,8 @@ class Learner:
         fit_intercept: bool,
         competitors: int,
         scheme: str,
+        weighting: str | None = None,
+        normalize: bool = False,
     ) -> None:
         self.rule = rule
         self.dtype = dtype
@@ -79,7 +90,10 @@ class Learner:
         else:
             initial = (0.0, self.initial_variance)
         stamps = rule.kernel is not None and rule.kernel.stamps
-        self.layout = Layout(rule.name, covariance, dtype, fit_intercept, initial, stamps)
+        self.layout = Layout(
+            rule.name, covariance, dtype, fit_intercept, initial, stamps, weighting
+        )
+        self.informed, self.normalize = weighting == "nb", normalize
 
     @cached_property
     def _step(self) -> Any:
@@ -115,14 +129,23 @@ class Learner:
         order: Integers,
         rank: Integers,
         before: int = 0,
+        counting: bool = True,
     ) -> None:
         """Learn the rows named by `order`, one after the other.
 
         `codes` are columns where the state is wide, and 0 or 1 where two classes share one;
         `rank` tells where each column's label stands among the sorted ones; `before`, for
-        messages, how many rows the caller learned before these.
+        messages, how many rows the caller learned before these. Where rows are counted, they are
+        if `counting`.
         """
-        if state.wide:
+        if state.layout.weighting == "idf":
+            rows = self._weighed(state, rows, codes, order, counting)
+        if self.informed:
+            examples = (*rows, codes, weight, order)
+            failed = self._learn_informed(state, examples, rows.longest, rank, counting)
+            if state.wide:
+                state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
+        elif state.wide:
             labelled = (*rows, codes, weight, order)
             if self.scheme == ONE_VS_REST:
                 failed = self._learn_one_vs_rest(state, labelled, rows.longest)
@@ -239,13 +262,15 @@ class Learner:
                 np.empty(width),
                 np.empty(width),
                 np.empty((1 if self.scheme == "sequential" else competitors, width)),
+                np.empty((6, columns)),
+                np.empty(columns, np.int64),
                 state.counts,
             )
         return failed
 
     def _learn_one_vs_rest(self, state: State, examples: tuple[Any, ...], longest: int) -> int:
         """Learn many classes, each against all others; return the row that overflowed, or -1."""
-        size = state.table.shape[0]
+        size, _, columns = state.table.shape
         rule, covariance = self.rule, state.layout.covariance
         failed: int
         if rule.kernel is not None:
@@ -285,9 +310,61 @@ class Learner:
                 state.clock,
                 np.empty(longest + 1),
                 np.empty(longest + 1),
+                np.empty((5, columns)),
+                np.empty(columns, np.int64),
                 state.counts,
             )
         return failed
+
+    def _learn_informed(
+        self,
+        state: State,
+        examples: tuple[Any, ...],
+        longest: int,
+        rank: Integers,
+        counting: bool,
+    ) -> int:
+        """Learn under a prior that counts tell; return the row that overflowed, or -1."""
+        counted = (state.tallies, state.tokens, counting, longest, 1.0 / self.initial_variance)
+        begin = (*examples, state.table, *counted)
+        steps = (self.constant, self._step, self._exact)
+        floor = FLOOR * self.initial_variance
+        projection = PROJECTIONS[state.layout.covariance]
+        end = (self.a, self.b, self.share, projection, floor, state.counts)
+        failed: int
+        if not state.wide:
+            failed = LEARN_TWO.compiled(self.dtype)(*begin, *steps, *end)
+        elif self.scheme == ONE_VS_REST:
+            failed = LEARN_REST.compiled(self.dtype)(*begin, state.used, *steps, *end)
+        else:
+            competitors = min(self.competitors, state.table.shape[2])
+            failed = LEARN_PAIRS.compiled(self.dtype)(
+                *(*begin, rank, state.used, competitors, *steps, self._joint),
+                *(*end[:3], SCHEMES[self.scheme], *end[3:]),
+            )
+        return failed
+
+    def count(self, state: State, rows: Rows, codes: Integers, order: Integers) -> None:
+        """Count the rows named by `order`, if rows are counted, and learn nothing."""
+        if state.layout.weighting:
+            COUNT.compiled(self.dtype)(*rows, codes, order, state.tallies, state.tokens)
+
+    def _weighed(
+        self, state: State, rows: Rows, codes: Integers, order: Integers, counting: bool
+    ) -> Rows:
+        """Rows scaled by inverse document frequencies, and counted if wished, in `order`."""
+        values = np.zeros_like(rows.data)
+        WEIGH_ROWS.compiled(self.dtype)(
+            *(*rows, codes, order, state.tallies, state.tokens, counting, self.normalize, values)
+        )
+        return Rows(rows.indptr, rows.indices, values)
+
+    def weighed(self, state: State, rows: Rows) -> Rows:
+        """Rows as they are scored: scaled by inverse document frequencies, if they are."""
+        if state.layout.weighting != "idf":
+            return rows
+        codes, order = np.zeros(0, np.int64), np.arange(len(rows))
+        return self._weighed(state.writeable(), rows, codes, order, False)
 
     def widen(self, state: State, limit_gb: float, owner: str) -> State:
         """A wide state that goes on from one in which two classes share a column.
@@ -303,6 +380,7 @@ class Learner:
         wide = self.layout.allocate(state.features, 4 if roomy else 3, limit_gb, owner)
         wide.wide, wide.used = True, 2
         wide.clock, wide.counts, wide.merged = state.clock, state.counts, state.merged
+        wide.tallies[:, :2], wide.tokens[:2] = state.tallies, state.tokens
         if not state.counts[0]:  # nothing to carry over
             return wide
         changed = state.touched()
@@ -331,7 +409,10 @@ class Learner:
     def scores(self, state: State, rows: Rows) -> Floats:
         """The mean scores of every row, by column; where two classes share one, for the second."""
         out = np.empty((len(rows), state.used))
-        if self.rule.kernel is not None:
+        rows = self.weighed(state, rows)
+        if self.informed:
+            self._score_informed(state, rows, out, np.empty_like(out))
+        elif self.rule.kernel is not None:
             score, _ = self._own(self.rule.kernel)
             arrays = (state.table, state.stamps, state.clock, self.constant, self.p)
             SCORE_OWN.compiled(self.dtype)(*rows, *arrays, score, out)
@@ -344,12 +425,51 @@ class Learner:
     def deviations(self, state: State, rows: Rows) -> Floats:
         """The standard deviations of every row's scores, by column."""
         out = np.empty((len(rows), state.used))
-        if state.layout.covariance == "full":
+        rows = self.weighed(state, rows)
+        if self.informed:
+            self._score_informed(state, rows, np.empty_like(out), out)
+            np.sqrt(out, out=out)
+        elif state.layout.covariance == "full":
             room = np.empty(state.table.shape[0])
             SPREAD_FULL.compiled(self.dtype)(*rows, state.covariance, self.constant, room, out)
         else:
             SPREAD.compiled(self.dtype)(*rows, state.table, self.constant, out)
         return out
+
+    def moments(self, state: State, rows: Rows) -> tuple[Floats, Floats]:
+        """The mean scores of every row and their standard deviations, by column."""
+        if not self.informed:
+            return self.scores(state, rows), self.deviations(state, rows)
+        means, variances = np.empty((2, len(rows), state.used))
+        self._score_informed(state, rows, means, variances)
+        return means, np.sqrt(variances)
+
+    def _score_informed(self, state: State, rows: Rows, means: Floats, variances: Floats) -> None:
+        """The means and the variances of every row's scores under the prior that counts tell."""
+        SCORE_INFORMED.compiled(self.dtype)(
+            *(*rows, state.table, state.tallies, state.tokens[: state.classes]),
+            *(1.0 / self.initial_variance, self.constant, means, variances),
+        )
+
+    def opened(self, state: State, rows: NDArray[Any] | None = None) -> Floats:
+        """Means and variances of some rows of the table or of all, under the prior, by column."""
+        numbers = np.arange(state.features + 1) if rows is None else np.asarray(rows, np.int64)
+        out = np.empty((numbers.size, 2, state.used))
+        OPEN_ENTRIES.compiled(self.dtype)(
+            *(numbers, state.table, state.tallies, state.tokens[: state.classes]),
+            *(1.0 / self.initial_variance, out),
+        )
+        return out
+
+    def variances(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The variances of the weights, by column, as `weights` gives the weights."""
+        chosen: Any = slice(None) if rows is None else rows
+        if state.covariance.size:
+            diagonals = np.diagonal(state.covariance[: state.used], axis1=1, axis2=2)
+            return np.asarray(diagonals.T[chosen])
+        if self.informed:
+            return np.asarray(self.opened(state, rows)[:, 1], self.dtype)
+        return np.asarray(state.table[chosen, 1, : state.used])
 
     def weights(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
         """The linear weights, by column, of some rows of the table or of all; row 0 is the 1's."""
@@ -371,6 +491,8 @@ class Learner:
                 ],
                 axis=1,
             )[int(strange) :]
+        elif self.informed:
+            weights = self.opened(state, rows)[:, 0]
         else:
             chosen: Any = slice(None) if rows is None else rows
             weights = state.table[chosen, 0]

@@ -135,14 +135,15 @@ def merged_state(
         state if places is None else with_features(state, places.size)
         for state, places in zip(states, rows, strict=True)
     ]
+    classes = [np.searchsorted(labels, model._labels) for model in models]
     wide = labels.size > 2 or any(state.wide for state in states)
     learner.layout.check(features, labels.size if wide else 1, limit, owner)
     if wide:
         states = [state if state.wide else learner.widen(state, limit, owner) for state in states]
-        columns = [np.searchsorted(labels, model._labels) for model in models]
+        columns = classes
     else:
         columns = [np.zeros(1, np.intp) for _ in models]
-    return merge_states(learner, states, columns, rows, features, how), labels
+    return merge_states(learner, states, columns, rows, features, how, classes), labels
 
 
 def check_class(models: Sequence[Any]) -> None:

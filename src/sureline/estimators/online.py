@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,6 +76,9 @@ class OnlineClassifier(Merging, Saving, Predicting):
     memory_limit_gb: float = described(
         4.0, "The most memory the model may take, in GB of 2^30 bytes; more is refused."
     )
+
+    # How counts of rows weigh features, "idf" or "nb", and whether rows then get the length 1.
+    _weighting = cast("tuple[str | None, bool]", (None, False))  # no parameter
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -266,10 +269,13 @@ class OnlineClassifier(Merging, Saving, Predicting):
         weight: Floats,
         classes: ArrayLike | None,
         features: int,
+        counting: bool = True,
+        learning: bool = True,
     ) -> None:
         """Learn rows on top of what is known, which anybody may look at in the meantime.
 
-        `features` says how many there must be room for.
+        `features` says how many there must be room for; `counting` whether rows that were not
+        there before are counted, where they are; `learning` whether they are learned at all.
         """
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError(f"Unknown label type: continuous numbers such as {y[y % 1 != 0][0]!r}")
@@ -292,22 +298,24 @@ class OnlineClassifier(Merging, Saving, Predicting):
         columns = total if total > 2 else 1
         learner.layout.check(features, columns, limit, self._name)
         state = state.with_features(features, limit, self._name)
-        begun = 0
+        begun, doing = 0, (counting, learning)
         for row, label in [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]:
             if not state.wide:  # up to the third, each class changes how the model learns
-                self._learn_on(learner, state, labels, rows, y, weight, kept[begun:row])
+                self._learn_on(learner, state, labels, rows, y, weight, kept[begun:row], *doing)
                 begun = row
                 if labels.size == 2:
                     state = learner.widen(state, limit, self._name)
             labels = np.concatenate([labels, label])
             if not state.wide:
+                if labels.size == 2 and labels[1] < labels[0]:
+                    state.swap()
                 labels = np.sort(labels)
                 state.counts[1] += labels.size == 1 and named.size == 0  # nobody could know it
             elif label in named:
                 state.used = labels.size  # others are let in by the row that shows them
         if state.wide:
             state = state.with_room(labels.size, limit, self._name)
-        self._learn_on(learner, state, labels, rows, y, weight, kept[begun:])
+        self._learn_on(learner, state, labels, rows, y, weight, kept[begun:], *doing)
         if first:
             self.n_iter_ = 1
 
@@ -340,6 +348,8 @@ class OnlineClassifier(Merging, Saving, Predicting):
         y: NDArray[Any],
         weight: Floats,
         kept: Integers,
+        counting: bool,
+        learning: bool,
     ) -> None:
         """Learn the `kept` rows, all of whose labels are among `labels`, in order."""
         if not labels.size:
@@ -348,6 +358,8 @@ class OnlineClassifier(Merging, Saving, Predicting):
             with self._gate.change():
                 state.clock += kept.size
                 state.counts[2] += kept.size
+                if counting:
+                    learner.count(state, rows, np.zeros(y.size, np.int64), kept)
                 self._publish(state, labels)
             return
         order = np.argsort(labels)
@@ -360,7 +372,13 @@ class OnlineClassifier(Merging, Saving, Predicting):
             part = rows.part(piece.start, piece.stop)
             some = kept[begin:stop] - piece.start
             with self._gate.change():
-                learner.learn(state, part, codes[piece], weight[piece], some, rank, piece.start)
+                if learning:
+                    learner.learn(
+                        *(state, part, codes[piece], weight[piece], some, rank),
+                        *(piece.start, counting),
+                    )
+                elif counting:
+                    learner.count(state, part, codes[piece], some)
                 self._publish(state, labels[: state.used] if state.wide else labels)
 
     def _same_kind(self, labels: NDArray[Any], y: NDArray[Any]) -> None:

@@ -265,15 +265,12 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise AttributeError(f"{type(self).__name__} has no {attribute} before it is fitted")
         return self._state
 
-    def _variances(self, attribute: str, rows: Any = slice(None)) -> NDArray[Any]:
+    def _variances(self, attribute: str, rows: NDArray[Any] | None = None) -> NDArray[Any]:
         """The variances of the weights, by column, of some rows of the table; row 0 is the 1's."""
         state = self._fitted(attribute)
-        columns = state.used
-        if state.covariance.size:
-            return np.asarray(np.diagonal(state.covariance[:columns], axis1=1, axis2=2).T[rows])
         if not _keeps_variance(self):
             raise AttributeError(f"{type(self).__name__} keeps no variances, so has no {attribute}")
-        return np.asarray(state.table[rows, 1, :columns])
+        return self._learner().variances(state, rows)
 
     def _combined(self, columns: NDArray[Any], sign: float) -> NDArray[Any]:
         """Columns in the order of ``classes_``; of two, the second with `sign` times the first."""
@@ -359,9 +356,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def _moments_of(self, rows: Rows) -> tuple[Floats, Floats]:
         """The same of rows."""
-        learner = self._learner()
-        mean = self._by_class(learner.scores(self._state, rows))
-        deviation = self._by_class(learner.deviations(self._state, rows))
+        means, deviations = self._learner().moments(self._state, rows)
+        mean, deviation = self._by_class(means), self._by_class(deviations)
         if deviation.shape[1] == 2:
             return self._told(mean), np.hypot(deviation[:, 0], deviation[:, 1])
         return self._told(mean), deviation[:, 0] if deviation.shape[1] == 1 else deviation

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from numbers import Real
 from typing import Any, Self
@@ -216,13 +216,16 @@ def classifier_from_parts(
     metadata: Mapping[str, Json],
     tensors: Mapping[str, Array],
     expected: int | None = None,
+    weighs: Callable[[Any], tuple[str | None, bool]] | None = None,
 ) -> Any:
     """The online classifier of class `cls` whose file holds these metadata and tensors.
 
-    `expected` is that of `state_from_parts`.
+    `expected` is that of `state_from_parts`; `weighs` tells what the classifier does with counts.
     """
     model = parameters_from_json(cls, member(metadata, "parameters", dict))
     try:
+        if weighs is not None:
+            model._weighting = weighs(model)
         learner = model._learner()
     except InvalidParameter as problem:
         raise ModelFileError(f"its parameters do not exist: {problem}") from None

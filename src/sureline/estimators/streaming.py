@@ -108,7 +108,7 @@ class Stream:
         """How many features there are."""
         return count_features(self.model)
 
-    def learn(self, batch: Batch, settled: bool = False) -> None:
+    def learn(self, batch: Batch, settled: bool = False, learning: bool = True) -> None:
         """Learn the rows of a batch, in order.
 
         Parameters
@@ -117,6 +117,8 @@ class Stream:
             Rows with labels, of the kind that the model takes.
         settled : bool, default=False
             Whether texts have been read before, so that no new feature gets a column.
+        learning : bool, default=True
+            Whether to learn texts; otherwise they are only counted.
         """
         check_kind(self.model, batch)
         if not len(batch):
@@ -126,7 +128,9 @@ class Stream:
             self._classes, self._named = typed_labels(self._named, labels.dtype), None
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
-            self.model._take_in(batch.text, labels, weight, self._classes, batch.given, settled)
+            self.model._take_in(
+                *(batch.text, labels, weight, self._classes, batch.given, settled, learning)
+            )
         else:
             self._learn_numbers(batch, labels, weight)
 
@@ -180,9 +184,12 @@ def answer(model: Any, batch: Batch) -> Answers:
     learner = model._learner()
     means, deviations = list[Floats](), list[Floats]()
     for rows in _rows_of(model, batch):
-        means.append(model._scores(rows))
-        if unsure:
-            deviations.append(model._by_class(learner.deviations(model._state, rows)))
+        if not unsure:
+            means.append(model._scores(rows))
+            continue
+        mean, deviation = learner.moments(model._state, rows)
+        means.append(model._by_class(mean))
+        deviations.append(model._by_class(deviation))
     classes, n = model.classes_, len(batch)
     width = model._state.used if model._state.wide else 1
     mean = np.concatenate(means) if means else np.zeros((0, width))

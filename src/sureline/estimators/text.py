@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -87,6 +87,18 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         "`max_iter`, `shuffle` and `random_state` are not used: these here are.",
         positional=True,
     )
+    weighting: Literal["auto", "idf", "nb"] | None = described(
+        "auto",
+        "How texts that were counted weigh features. 'nb': naive Bayes tells, for each class, how "
+        "far a weight may go, and the estimator learns how far it goes; it must keep a variance "
+        "for every weight. 'idf': rare features count more. 'auto': 'nb' where the estimator "
+        "allows it, else 'idf'. None: all features count alike.",
+    )
+    counts_first: bool = described(
+        False,
+        "Whether `fit` counts all texts before it learns the first, rather than as they come; it "
+        "reads them once more for that.",
+    )
     max_iter: int = described(1, "How many passes `fit` makes over the texts.")
     shuffle: bool = described(
         True,
@@ -129,13 +141,16 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         weight = online._batch_weights(learner, classes, y, weight)
         rng = check_random_state(self.random_state)
         with self._gate.writing:
+            if self.counts_first:
+                self._learn(known, learner, texts, y, weight, classes, learning=False)
             for number in range(self.max_iter):
                 if self.shuffle:
                     order = rng.permutation(len(texts))
                     ordered = texts.take(pa.array(order)), y[order], weight[order]
                 else:
                     ordered = texts, y, weight
-                self._learn(known, learner, *ordered, classes, settled=number > 0)
+                settled = number > 0 or self.counts_first
+                self._learn(known, learner, *ordered, classes, settled)
             with self._gate.change():
                 self._known = known
                 self.n_iter_ = online.n_iter_ = self.max_iter
@@ -338,6 +353,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             names = self._spelled(known, found)
             rows = self._look_up(known, found)
             label = self._best(rows).tolist()[0]
+            weighed = known.learner.weighed(known.online._state, rows)
             means, variances = self._columns_of(rows.indices[: rows.indptr[1]])
             constants, spreads = self._columns_of(np.array([-1]))
             classes = self.classes_.tolist()
@@ -345,7 +361,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             if self._has_variance:
                 chance = self._integrated(*self._moments_of(rows))[0]
                 probability = float(chance[classes.index(label)])
-        values = rows.data[: rows.indptr[1]].astype(np.float64)
+        values = weighed.data[: rows.indptr[1]].astype(np.float64)
         constant = float(known.online.fit_intercept)
         told = dict[Any, Reasons]()
         for k, name in enumerate(classes):
@@ -481,8 +497,13 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             raise InvalidParameter(
                 f"TextClassifier: shuffle must be True or False, got {self.shuffle!r}"
             )
+        if not isinstance(self.counts_first, (bool, np.bool_)):
+            raise InvalidParameter(
+                f"TextClassifier: counts_first must be True or False, got {self.counts_first!r}"
+            )
         online = self._chosen()
         online.__dict__["_own_gate"] = self._gate
+        online._weighting = self._weighs(online)
         online._learner()
         if online.early_stopping:
             raise InvalidParameter(
@@ -502,7 +523,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""
         if self.estimator is None:
-            return AROWClassifier(r=0.1)
+            return AROWClassifier(scheme="one-vs-rest")
         if not isinstance(self.estimator, OnlineClassifier):
             raise InvalidParameter(
                 "TextClassifier: estimator must be one of sureline's online classifiers or None, "
@@ -510,6 +531,26 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
                 "classifier"
             )
         return cast(OnlineClassifier, clone(self.estimator))
+
+    def _weighs(self, online: OnlineClassifier) -> tuple[str | None, bool]:
+        """How counts weigh features, as far as the estimator allows it."""
+        covariance = getattr(online, "covariance", None)
+        able = covariance not in (None, "full")
+        weighting: str | None = self.weighting
+        if weighting == "auto":
+            weighting = "nb" if able else "idf"
+        if weighting not in (None, "idf", "nb"):
+            raise InvalidParameter(
+                "TextClassifier: weighting must be 'auto', 'idf', 'nb' or None, got "
+                f"{self.weighting!r}"
+            )
+        if weighting == "nb" and not able:
+            has = "no variances" if covariance is None else "a full covariance"
+            raise InvalidParameter(
+                f"TextClassifier: weighting='nb' tells the variance of every weight beforehand, "
+                f"but {type(online).__name__} keeps {has}; choose weighting='idf' or None"
+            )
+        return weighting, bool(self.normalize)
 
     def _examples(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, fresh: bool
@@ -544,6 +585,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         classes: ArrayLike | None,
         given: Given | None = None,
         settled: bool = False,
+        learning: bool = True,
     ) -> None:
         """Learn more texts on top of what is known, as they come."""
         with self._gate.writing:
@@ -560,7 +602,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             weight = online._stream_weights(learner, y, weight)
             if first:
                 self._known, self.n_iter_ = known, 1
-            self._learn(known, learner, texts, y, weight, classes, settled, given)
+            self._learn(known, learner, texts, y, weight, classes, settled, given, learning)
 
     def _learn(
         self,
@@ -572,8 +614,13 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         classes: ArrayLike | None,
         settled: bool = False,
         given: Given | None = None,
+        learning: bool = True,
     ) -> None:
-        """Learn texts in order, a piece at a time; `settled`: give no new feature a column."""
+        """Learn texts in order, a piece at a time, or only count them.
+
+        Texts that are `settled` have been read before: no new feature gets a column, and none is
+        counted.
+        """
         columns, online = known.columns, known.online
         normalize = bool(self.normalize)
         many = len(classes) if classes is not None else 2  # type: ignore[arg-type]
@@ -593,7 +640,10 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
                     with self._gate.change():
                         rows, stop = columns.enter(found, begin, normalize, learner.dtype)
                 part = slice(piece.start + begin, piece.start + stop)
-                online._learn_rows(learner, rows, y[part], weight[part], classes, room + 1)
+                online._learn_rows(
+                    *(learner, rows, y[part], weight[part], classes, room + 1),
+                    *(not settled, learning),
+                )
                 if columns.full:
                     self._prune(known)
                 begin = stop

@@ -50,6 +50,7 @@ def merge_texts(models: Sequence[TextClassifier], how: How) -> TextClassifier:
         check_how(learner, how, "merge")
         merged: TextClassifier = clone(first)
         online: OnlineClassifier = clone(onlines[0])
+        online._weighting = onlines[0]._weighting
         grown: list[Any] = [known.columns for known in several]
         columns: Vocabulary | Hashing
         rows: Sequence[NDArray[np.intp] | None]

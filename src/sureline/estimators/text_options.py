@@ -39,6 +39,12 @@ class TextOptions:
         "binary",
         "The value of a feature: 1, how often the text has it, or 1 + the logarithm of that.",
     )
+    weighting: Literal["auto", "idf", "nb"] | None = described(
+        None,
+        "How texts that were counted weigh features: 'idf' scales each by 1 + log((1 + n)/(1 + "
+        "n_j)), n_j of n texts having it, so that rare ones count more; 'nb' tells by naive Bayes "
+        "which speak for a class.",
+    )
     normalize: bool = described(True, "Whether to scale every row to length 1.")
     features: Literal["vocabulary", "hash"] = described(
         "vocabulary",

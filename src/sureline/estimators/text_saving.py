@@ -74,7 +74,8 @@ def text_from_parts(
     from sureline.estimators.online import OnlineClassifier
     from sureline.estimators.text import Knowledge
 
-    model: TextClassifier = parameters_from_json(cls, member(metadata, "parameters", dict))
+    parameters = {"weighting": None, **member(metadata, "parameters", dict)}  # once there was none
+    model: TextClassifier = parameters_from_json(cls, parameters)
     version = whole(metadata, "scheme", 1, LARGEST)
     if version != VERSION:
         raise ModelFileError(
@@ -92,7 +93,7 @@ def text_from_parts(
     if not issubclass(kind, OnlineClassifier):
         raise ModelFileError(f"its weights are those of a {kind.__name__}")
     promised = columns.features if isinstance(columns, Hashing) else None
-    online = classifier_from_parts(kind, stored, tensors, promised)
+    online = classifier_from_parts(kind, stored, tensors, promised, model._weighs)
     expected = columns.features + isinstance(columns, Vocabulary)
     if online._state.features != expected:
         raise ModelFileError(

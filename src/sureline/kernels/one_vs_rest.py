@@ -112,17 +112,16 @@ def learn_one_vs_rest(
     clock: int,
     others: Any,
     w: Any,
+    room: Any,
+    moving: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
 
     `codes` are columns; one beyond the `known` ones brings a new class. `others` and `w` have a
-    place for each entry of the longest row.
+    place for each entry of the longest row, `room` has five for each column and `moving` one.
     """
-    columns = table.shape[2]
-    scores_room, spreads_room = np.empty(columns), np.empty(columns)
-    pull, gain, inverse = np.empty(columns), np.empty(columns), np.empty(columns)
-    moving = np.empty(columns, np.int64)
+    scores_room, spreads_room, pull, gain, inverse = room[0], room[1], room[2], room[3], room[4]
     spherical = projection == SPHERICAL
     for at in range(order.size):
         i = order[at]
@@ -321,6 +320,8 @@ LEARN_ONE_VS_REST = Kernel(
         i8,
         array(f8),
         array(f8),
+        array(f8, 2),
+        array(i8),
         array(i8),
     ),
 )

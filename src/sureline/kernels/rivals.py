@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
@@ -157,18 +156,18 @@ def learn_rivals(
     others: Any,
     w_y: Any,
     w_r: Any,
+    room: Any,
+    rivals_room: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
 
     `codes` are columns; one beyond the `known` ones brings a new class. `rank` orders columns as
     their labels are sorted. `w_y`, and `w_r` for every competitor, have two places for each entry
-    of the longest row; `others` is as long.
+    of the longest row; `others` is as long. `room` has six places for each column, `rivals_room`
+    one.
     """
-    columns = table.shape[2]
-    scores_room, rivals_room = np.empty(columns), np.empty(columns, np.int64)
-    left, v_r, m = np.empty(columns), np.empty(columns), np.empty(columns)
-    pull, gain = np.empty(columns), np.empty(columns)
+    scores_room, left, v_r, m, pull, gain = room[0], room[1], room[2], room[3], room[4], room[5]
     spherical = projection == SPHERICAL
     for at in range(order.size):
         i = order[at]
@@ -303,6 +302,8 @@ LEARN_RIVALS = Kernel(
         array(f8),
         array(f8),
         array(f8, 2),
+        array(f8, 2),
+        array(i8),
         array(i8),
     ),
 )

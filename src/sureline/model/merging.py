@@ -62,6 +62,7 @@ def merge_states(
     rows: Sequence[Indices | None],
     features: int,
     how: How,
+    classes: Sequence[Indices] | None = None,
 ) -> State:
     """One state from several; those given are left alone.
 
@@ -80,7 +81,10 @@ def merge_states(
     features : int
         The number of features of the merged state.
     how : {"kl", "mean", "product", "product-prior"}
-        What the merged state is; see the head of this file.
+        What the merged state is; see the head of this file. Counts of rows always add up.
+    classes : list of arrays of int, default=None
+        For each state, which class of the merged state each of its counted classes is; None if
+        that is its column.
 
     Returns
     -------
@@ -102,7 +106,26 @@ def merge_states(
     else:
         way = _choose_way(learner, merged, states, how)
         _merge_rows(way, merged, states, columns, rows)
+    if learner.layout.counted:
+        _add_counts(merged, states, columns if classes is None else classes, rows)
     return merged
+
+
+def _add_counts(
+    merged: State,
+    states: Sequence[State],
+    classes: Sequence[Indices],
+    rows: Sequence[Indices | None],
+) -> None:
+    """Add up how many rows of each class have had each feature, as far as can be counted."""
+    most = np.iinfo(np.int32).max
+    for state, places, numbers in zip(states, classes, rows, strict=True):
+        have = min(state.features, merged.features) + 1
+        where = np.arange(have) if numbers is None else _table_rows(numbers)
+        for k, place in enumerate(places):
+            total = merged.tallies[where, place].astype(np.int64) + state.tallies[: where.size, k]
+            merged.tallies[where, place] = np.minimum(total, most)
+            merged.tokens[place] += state.tokens[k]
 
 
 def _same_places(state: State, columns: Indices, rows: Indices | None, features: int) -> bool:

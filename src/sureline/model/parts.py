@@ -93,12 +93,18 @@ def state_parts(
             tensors |= {"stamps": state.stamps[rows, :used], "rest_stamps": stamped}
         if layout.covariance == "full":
             tensors["covariance"] = state.covariance[:used][:, rows[:, np.newaxis], rows]
+        if layout.counted:
+            tensors["tallies"] = state.tallies[rows, : state.classes]
     else:
         tensors = {"table": state.table[:, :, :used]}
+        if layout.counted:
+            tensors["tallies"] = state.tallies[:, : state.classes]
         if layout.stamps:
             tensors["stamps"] = state.stamps[:, :used]
         if layout.covariance == "full":
             tensors["covariance"] = state.covariance[:used]
+    if layout.counted:
+        tensors["tokens"] = state.tokens[: state.classes]
     return fields, tensors
 
 
@@ -158,6 +164,10 @@ def state_from_parts(
         shapes["stamps"] = ((stored, used), "int64")
     if layout.covariance == "full":
         shapes["covariance"] = ((used, stored, stored), layout.dtype)
+    classes = used if settled["wide"] else 2
+    if layout.counted:
+        shapes["tallies"] = ((stored, classes), "int32")
+        shapes["tokens"] = ((classes,), "int64")
     if rows is not None:
         shapes["rest"] = ((len(layout.initial), used), layout.dtype)
         if layout.stamps:
@@ -172,6 +182,10 @@ def state_from_parts(
                 f"shape {shape}"
             )
     stamps: Array = np.zeros((0, used), np.int64)
+    tallies: Array = np.zeros((0, max(used, 2)), np.int32)
+    settled["tokens"] = np.zeros(max(used, 2), np.int64)
+    if layout.counted:
+        settled["tokens"][:classes] = tensors["tokens"]
     covariance: Array = np.zeros((0, 0, 0), layout.dtype)
     if rows is None:
         return State(
@@ -179,6 +193,7 @@ def state_from_parts(
             tensors["table"],
             tensors["covariance"] if layout.covariance == "full" else covariance,
             tensors["stamps"] if layout.stamps else stamps,
+            tallies=_at_least_two(tensors["tallies"]) if layout.counted else tallies,
             **settled,
         )
     part, whole_ = _bytes(layout, stored, used), _bytes(layout, everything, used)
@@ -197,7 +212,17 @@ def state_from_parts(
         covariance = np.zeros((used, everything, everything), layout.dtype)
         covariance[:, np.arange(everything), np.arange(everything)] = rest[1][:, np.newaxis]
         covariance[:, rows[:, np.newaxis], rows] = tensors["covariance"]
-    return State(layout, table, covariance, stamps, **settled)
+    if layout.counted:
+        tallies = np.zeros((everything, max(used, 2)), np.int32)
+        tallies[rows, :classes] = tensors["tallies"]
+    return State(layout, table, covariance, stamps, tallies=tallies, **settled)
+
+
+def _at_least_two(tallies: Array) -> Array:
+    """Counts of at least two classes, the second of which may not have come."""
+    if tallies.shape[1] > 1:
+        return tallies
+    return np.ascontiguousarray(np.column_stack([tallies, np.zeros_like(tallies)]))
 
 
 def _rest(state: State) -> tuple[Array, Array]:
@@ -237,6 +262,8 @@ def _differing(state: State, rest: Array, stamped: Array) -> NDArray[np.bool_]:
         differs[part] = (table[part, :, :used] != usual).any(axis=(1, 2))
         if layout.stamps:
             differs[part] |= (state.stamps[part, :used] != stamped).any(axis=1)
+        if layout.counted:
+            differs[part] |= (state.tallies[part, : state.classes] != 0).any(axis=1)
     if layout.covariance == "full":
         for matrix, variance in zip(state.covariance[:used], rest[1], strict=True):
             _mark_differing(matrix, variance, differs)
@@ -263,7 +290,8 @@ def _bytes(layout: Layout, rows: int, columns: int) -> int:
     item = np.dtype(layout.dtype).itemsize
     slots = 1 if layout.covariance == "full" else len(layout.initial)
     matrices = rows * item if layout.covariance == "full" else 0
-    return int(rows * columns * (slots * item + 8 * layout.stamps + matrices))
+    counted = 4 * layout.counted * rows * max(columns, 2)
+    return int(rows * columns * (slots * item + 8 * layout.stamps + matrices)) + counted
 
 
 def _allowed(layout: Layout, expected: int | None, columns: int) -> int:
@@ -284,6 +312,7 @@ def with_features(state: State, features: int) -> State:
         table=state.table[:rows],
         covariance=state.covariance[:, :rows, :rows],
         stamps=state.stamps[:rows],
+        tallies=state.tallies[:rows],
     )
 
 
@@ -296,6 +325,7 @@ def _layout_fields(layout: Layout) -> dict[str, Json]:
         "fit_intercept": bool(layout.fit_intercept),
         "initial": [float(value) for value in layout.initial],
         "stamps": bool(layout.stamps),
+        **({"weighting": layout.weighting} if layout.weighting else {}),
     }
 
 

@@ -27,11 +27,18 @@ class Layout:
     fit_intercept: bool
     initial: tuple[float, ...]
     stamps: bool = False
+    weighting: str | None = None  # what counts of rows by feature and class are for
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is counted how many rows of each class have had each feature."""
+        return self.weighting is not None
 
     def size_gb(self, features: int, columns: int) -> float:
         """The memory that a state takes, in GB of 2^30 bytes."""
         rows, item = features + 1, np.dtype(self.dtype).itemsize
         size = rows * columns * (len(self.initial) * item + 8 * self.stamps)
+        size += 4 * self.counted * rows * max(columns, 2)
         if self.covariance == "full":
             size += columns * rows * rows * item
         return size / 2**30
@@ -64,7 +71,11 @@ class Layout:
         if full:
             covariance[:, np.arange(rows), np.arange(rows)] = self.initial[1]
         stamps = np.zeros((rows, columns) if self.stamps else (0, columns), np.int64)
-        return State(self, table, covariance, stamps)
+        classes = max(columns, 2)
+        tallies = np.zeros((rows, classes) if self.counted else (0, classes), np.int32)
+        return State(
+            self, table, covariance, stamps, tallies=tallies, tokens=np.zeros(classes, np.int64)
+        )
 
 
 def repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
@@ -85,6 +96,10 @@ class State:
     `counts` holds the updates, the mistakes and the examples since learning began, also those
     of passes that were undone. `merged` tells how many models, each trained by itself, the state
     stands for.
+
+    Where rows are counted, `tallies` has how many rows of each class have had a feature, in row 0
+    how many rows there were, and `tokens` each class's nonzeros. Two classes that share a column
+    have two counts all the same, in the order of their labels.
     """
 
     layout: Layout
@@ -96,6 +111,8 @@ class State:
     clock: int = 0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
     merged: int = 1
+    tallies: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    tokens: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
 
     @property
     def features(self) -> int:
@@ -115,9 +132,22 @@ class State:
             changed |= (variances != np.asarray(initial[1], variances.dtype)).any(axis=0)
         return changed
 
+    @property
+    def classes(self) -> int:
+        """How many classes have counts."""
+        return self.used if self.wide else 2
+
+    def swap(self) -> None:
+        """Take the second of two classes for the first, where nothing but counts is known."""
+        self.tallies = self.tallies[:, ::-1].copy()
+        self.tokens = self.tokens[::-1].copy()
+
     def writeable(self) -> State:
         """The state itself, or a copy where its arrays were mapped from a file for reading only."""
-        arrays = (self.table, self.covariance, self.stamps, self.counts)
+        arrays = (
+            *(self.table, self.covariance, self.stamps, self.counts),
+            *(self.tallies, self.tokens),
+        )
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
     def copy(self) -> State:
@@ -128,6 +158,8 @@ class State:
             covariance=self.covariance.copy(),
             stamps=self.stamps.copy(),
             counts=self.counts.copy(),
+            tallies=self.tallies.copy(),
+            tokens=self.tokens.copy(),
         )
 
     def with_room(self, columns: int, limit_gb: float, owner: str) -> State:
@@ -141,7 +173,9 @@ class State:
         larger.table[:, :, :have] = self.table
         larger.covariance[:have] = self.covariance
         larger.stamps[:, :have] = self.stamps
-        return replace(self, table=larger.table, covariance=larger.covariance, stamps=larger.stamps)
+        counted = self.tokens.size
+        larger.tallies[:, :counted], larger.tokens[:counted] = self.tallies, self.tokens
+        return self._on(larger)
 
     def with_features(self, features: int, limit_gb: float, owner: str) -> State:
         """A state with at least so many features; the new ones are as if never touched."""
@@ -155,7 +189,8 @@ class State:
         larger.table[: have + 1] = self.table
         larger.covariance[:, : have + 1, : have + 1] = self.covariance
         larger.stamps[: self.stamps.shape[0]] = self.stamps
-        return replace(self, table=larger.table, covariance=larger.covariance, stamps=larger.stamps)
+        larger.tallies[: self.tallies.shape[0]], larger.tokens[:] = self.tallies, self.tokens
+        return self._on(larger)
 
     def with_rows(self, kept: NDArray[np.intp]) -> State:
         """A state that has these features alone, in this order, and room for one more."""
@@ -168,7 +203,21 @@ class State:
             ]
         if self.layout.stamps:
             state.stamps[: rows.size] = self.stamps[rows]
-        return replace(self, table=state.table, covariance=state.covariance, stamps=state.stamps)
+        if self.layout.counted:
+            state.tallies[: rows.size] = self.tallies[rows]
+        state.tokens[:] = self.tokens
+        return self._on(state)
+
+    def _on(self, larger: State) -> State:
+        """The same state on another's arrays."""
+        return replace(
+            self,
+            table=larger.table,
+            covariance=larger.covariance,
+            stamps=larger.stamps,
+            tallies=larger.tallies,
+            tokens=larger.tokens,
+        )
 
     def without(self, column: int) -> State:
         """A wide state that has never had that column."""
@@ -178,6 +227,8 @@ class State:
         state = self.copy()
         state.table[:, :, :last], state.table[:, :, last:] = self.table[:, :, kept], fresh.table
         state.stamps[:, :last], state.stamps[:, last:] = self.stamps[:, kept], fresh.stamps
+        state.tallies[:, :last], state.tallies[:, last:] = self.tallies[:, kept], 0
+        state.tokens[:last], state.tokens[last:] = self.tokens[kept], 0
         if state.covariance.size:
             state.covariance[:last], state.covariance[last:] = (
                 self.covariance[kept],
