@@ -42,15 +42,27 @@ def choose_learner(estimator: Any) -> Learner:
     values = {p.name: p.check(getattr(estimator, p.name), owner) for p in rule.parameters}
     for name, allowed in rule.choices.items():
         values[name] = float(allowed.index(getattr(estimator, name)))
+    covariance = choose_covariance(estimator, rule)
+    if estimator.calibration not in (None, "online"):
+        raise InvalidParameter(
+            f"{owner}: calibration must be None or 'online', got {estimator.calibration!r}"
+        )
+    if estimator.calibration is not None and covariance == "identity":
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} keeps no variances and tells no probabilities, so that "
+            "there is nothing to calibrate; set calibration=None"
+        )
     return Learner(
         rule,
         values,
-        choose_covariance(estimator, rule),
+        covariance,
         estimator.dtype,
         bool(estimator.fit_intercept),
         EVERY if estimator.competitors == "all" else int(estimator.competitors),
         estimator.scheme,
-        *estimator._weighting,
+        estimator._weighting[0],
+        estimator._weighting[1],
+        estimator.calibration is not None,
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels import rivals
+from sureline.kernels.calibrating import CALIBRATE, FOLLOW_ROWS
 from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
@@ -73,6 +74,7 @@ class Learner:
         scheme: str,
         weighting: str | None = None,
         normalize: bool = False,
+        calibrated: bool = False,
     ) -> None:
         self.rule = rule
         self.dtype = dtype
@@ -94,6 +96,7 @@ class Learner:
             rule.name, covariance, dtype, fit_intercept, initial, stamps, weighting
         )
         self.informed, self.normalize = weighting == "nb", normalize
+        self.calibrated = calibrated
 
     @cached_property
     def _step(self) -> Any:
@@ -140,7 +143,11 @@ class Learner:
         """
         if state.layout.weighting == "idf":
             rows = self._weighed(state, rows, codes, order, counting)
-        if self.informed:
+        followed = self.calibrated and state.layout.covariance != "full"
+        if self.calibrated and counting and not followed:
+            self._learn_and_follow(state, rows, codes, weight, order, rank)
+            return
+        if self.informed or (followed and counting):
             examples = (*rows, codes, weight, order)
             failed = self._learn_informed(state, examples, rows.longest, rank, counting)
             if state.wide:
@@ -324,9 +331,15 @@ class Learner:
         rank: Integers,
         counting: bool,
     ) -> int:
-        """Learn under a prior that counts tell; return the row that overflowed, or -1."""
-        counted = (state.tallies, state.tokens, counting, longest, 1.0 / self.initial_variance)
-        begin = (*examples, state.table, *counted)
+        """Learn under a prior that counts tell, or a curve that follows, or both.
+
+        Returns the row that overflowed, or -1.
+        """
+        curve = state.curve if self.calibrated else state.curve[:0]
+        begin = (
+            *(*examples, state.table, state.tallies, state.tokens, self.informed, counting, curve),
+            *(longest, 1.0 / self.initial_variance),
+        )
         steps = (self.constant, self._step, self._exact)
         floor = FLOOR * self.initial_variance
         projection = PROJECTIONS[state.layout.covariance]
@@ -343,6 +356,34 @@ class Learner:
                 *(*end[:3], SCHEMES[self.scheme], *end[3:]),
             )
         return failed
+
+    def _learn_and_follow(
+        self,
+        state: State,
+        rows: Rows,
+        codes: Integers,
+        weight: Floats,
+        order: Integers,
+        rank: Integers,
+    ) -> None:
+        """Learn rows one by one, and let the curve follow them, where no loop does both."""
+        for i in order:
+            row = rows.part(int(i), int(i) + 1)
+            if state.wide:
+                state.used = max(state.used, int(codes[i]) + 1)
+            scores = self.scores(state, row)
+            if not state.wide:
+                scores = np.column_stack([-scores, scores])
+            if scores.shape[1] > 1:
+                FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
+            one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
+            self.learn(state, row, *one, rank, int(i), counting=False)
+
+    def calibrate(self, state: State, scores: Floats) -> Floats:
+        """Probabilities of classes from their scores, by the curve that has followed them."""
+        out = np.empty(scores.shape)
+        CALIBRATE.compiled("float64")(np.ascontiguousarray(scores), state.curve, out)
+        return out
 
     def count(self, state: State, rows: Rows, codes: Integers, order: Integers) -> None:
         """Count the rows named by `order`, if rows are counted, and learn nothing."""
@@ -381,6 +422,7 @@ class Learner:
         wide.wide, wide.used = True, 2
         wide.clock, wide.counts, wide.merged = state.clock, state.counts, state.merged
         wide.tallies[:, :2], wide.tokens[:2] = state.tallies, state.tokens
+        wide.curve = state.curve
         if not state.counts[0]:  # nothing to carry over
             return wide
         changed = state.touched()

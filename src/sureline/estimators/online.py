@@ -64,6 +64,12 @@ class OnlineClassifier(Merging, Saving, Predicting):
     n_iter_no_change: int = described(
         2, "How many passes without a new best accuracy early stopping waits for."
     )
+    calibration: Literal["online"] | None = described(
+        None,
+        "None: probabilities are those of the weights' distribution. 'online': they are honest; "
+        "how scores become probabilities is learned from what the model says of each example "
+        "just before it learns it, in the first pass.",
+    )
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = described(
         None,
         "A factor on the weight of each class's examples, by label; 'balanced' makes every class "
@@ -119,9 +125,9 @@ class OnlineClassifier(Merging, Saving, Predicting):
         state = self._begin(learner, X.shape[1], classes.size)
         best, accuracies = state, list[float]()
         judged, answers = rows.take(held), codes[held]
-        for _ in range(self.max_iter):
+        for number in range(self.max_iter):
             order = rng.permutation(train) if self.shuffle else train
-            learner.learn(state, rows, codes, weight, order, rank)
+            learner.learn(state, rows, codes, weight, order, rank, counting=number == 0)
             if self.early_stopping:
                 right = self._winners(learner.scores(state, judged)) == answers
                 accuracies.append(float(np.average(right, weights=weight[held])))

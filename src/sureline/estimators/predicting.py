@@ -156,6 +156,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         -------
         array of shape (n_samples, n_classes)
             For two classes Φ(m/√v) in the second column, for a score of mean m and variance v.
+            With ``calibration="online"``, what ``method="integral"`` gives is calibrated.
         """
         mean, deviation = self._moments(X)
         if method == "sampling":
@@ -164,7 +165,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(
                 f"{type(self).__name__}: method must be 'integral' or 'sampling', got {method!r}"
             )
-        return self._integrated(mean, deviation)
+        return self._chances(mean, deviation)
+
+    def _chances(self, mean: Floats, deviation: Floats) -> Floats:
+        """The probability of each class: calibrated, or that to have the highest score."""
+        if not self._learner().calibrated or self.classes_.size == 1:
+            return self._integrated(mean, deviation)
+        scores = mean if mean.ndim == 2 else np.column_stack([-mean, mean])
+        return self._learner().calibrate(self._state, scores)
 
     def _integrated(self, mean: Floats, deviation: Floats) -> Floats:
         """The probability of each class, by quadrature."""

@@ -206,7 +206,7 @@ def answer(model: Any, batch: Batch) -> Answers:
     if spread.shape[1] == 2:
         spread = np.hypot(spread[:, :1], spread[:, 1:])
     told = spread[:, 0] if spread.shape[1] == 1 else spread
-    chance = model._integrated(model._told(mean), told)
+    chance = model._chances(model._told(mean), told)
     won = best if classes.size > 2 else np.zeros(n, np.intp)
     return Answers(
         classes[best], chance[every, best], margin, np.square(spread[every, won]), chance

@@ -34,7 +34,12 @@ from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabu
 from sureline.model import State
 
 TWO, ONE = np.arange(2), np.arange(1)
-UNUSED = ("max_iter", "shuffle", "random_state")  # of the estimator; TextClassifier has its own
+UNUSED = (
+    "max_iter",
+    "shuffle",
+    "random_state",
+    "calibration",
+)  # of the estimator; TextClassifier has its own
 
 
 @dataclass
@@ -84,7 +89,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     estimator: OnlineClassifier | None = described(
         None,
         "The online classifier that learns the weights, or None for the default. Its own "
-        "`max_iter`, `shuffle` and `random_state` are not used: these here are.",
+        "`max_iter`, `shuffle`, `random_state` and `calibration` are not used: these here are.",
         positional=True,
     )
     weighting: Literal["auto", "idf", "nb"] | None = described(
@@ -98,6 +103,12 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         False,
         "Whether `fit` counts all texts before it learns the first, rather than as they come; it "
         "reads them once more for that.",
+    )
+    calibration: Literal["online"] | None = described(
+        "online",
+        "'online': probabilities are honest; how scores become probabilities is learned from what "
+        "the model says of each text just before it learns it. None: they are those of the "
+        "weights' distribution.",
     )
     max_iter: int = described(1, "How many passes `fit` makes over the texts.")
     shuffle: bool = described(
@@ -359,7 +370,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             classes = self.classes_.tolist()
             probability = None
             if self._has_variance:
-                chance = self._integrated(*self._moments_of(rows))[0]
+                chance = self._chances(*self._moments_of(rows))[0]
                 probability = float(chance[classes.index(label)])
         values = weighed.data[: rows.indptr[1]].astype(np.float64)
         constant = float(known.online.fit_intercept)
@@ -504,6 +515,11 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         online = self._chosen()
         online.__dict__["_own_gate"] = self._gate
         online._weighting = self._weighs(online)
+        if self.calibration not in (None, "online"):
+            raise InvalidParameter(
+                f"TextClassifier: calibration must be None or 'online', got {self.calibration!r}"
+            )
+        online.calibration = self.calibration if hasattr(online, "covariance") else None
         online._learner()
         if online.early_stopping:
             raise InvalidParameter(
@@ -514,11 +530,12 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
 
     def _options(self) -> tuple[Any, ...]:
         """The parameters that what is learned depends on, those of the estimator included."""
+        options = (*super()._options(), self.calibration)
         if self.estimator is None:
-            return super()._options()
+            return options
         values = vars(self.estimator)
         names = (name for name in self.estimator.__dataclass_fields__ if name not in UNUSED)
-        return (*super()._options(), *(values[name] for name in names))
+        return (*options, *(values[name] for name in names))
 
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""

@@ -74,7 +74,8 @@ def text_from_parts(
     from sureline.estimators.online import OnlineClassifier
     from sureline.estimators.text import Knowledge
 
-    parameters = {"weighting": None, **member(metadata, "parameters", dict)}  # once there was none
+    older = {"weighting": None, "calibration": None}  # what once there was none of
+    parameters = {**older, **member(metadata, "parameters", dict)}
     model: TextClassifier = parameters_from_json(cls, parameters)
     version = whole(metadata, "scheme", 1, LARGEST)
     if version != VERSION:

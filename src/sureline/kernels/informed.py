@@ -35,6 +35,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
+from sureline.kernels.calibrating import follow
 from sureline.kernels.compiling import (
     EXACT,
     JOINT,
@@ -114,19 +115,24 @@ def open_row(
     table: Any,
     tallies: Any,
     tokens: Any,
+    informed: bool,
     known: int,
     inverse: float,
     room: Any,
 ) -> None:
-    """Copy a row's entries and values, opened under the prior of the first `known` columns."""
+    """Copy a row's entries and values, of the first `known` columns; `informed`: opened."""
     ground, squares, opened, before, values = room
-    share_tokens(tokens, ground[:, :known])
+    if informed:
+        share_tokens(tokens, ground[:, :known])
     for slot in range(2):
         for column in range(known):
             before[0, slot, column] = opened[0, slot, column] = table[0, slot, column]
     for k in range(start, stop):
         u, j = k - start + 1, indices[k] + 1
-        prior_of(tallies[j], ground[:, :known], squares[u, :known])
+        if informed:
+            prior_of(tallies[j], ground[:, :known], squares[u, :known])
+        else:
+            squares[u, :known] = 1.0
         open_entry(table[j], squares[u, :known], inverse, opened[u])
         values[u - 1] = data[k]
         for slot in range(2):
@@ -154,6 +160,27 @@ def close_row(
 
 
 @register_jitable
+def follow_row(
+    length: int, constant: float, known: int, code: int, curve: Any, room: Any, scores: Any
+) -> None:
+    """Let the curve of probabilities learn from a row that is open but not learned yet.
+
+    `scores` has four places for each class.
+    """
+    opened, values = room[2], room[4]
+    shared = known == 1  # two classes
+    told = scores[0, : 2 if shared else known]
+    for column in range(known):
+        told[column] = constant * opened[0, 0, column]
+    for u in range(length):
+        for column in range(known):
+            told[column] += opened[u + 1, 0, column] * values[u]
+    if shared:
+        told[1], told[0] = told[0], -told[0]
+    follow(told, code, curve, scores[1:])
+
+
+@register_jitable
 def count_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, code: int) -> None:
     """Count a row of a class."""
     tallies[0, code] += int(tallies[0, code] < MOST)
@@ -163,11 +190,14 @@ def count_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, co
 
 
 @register_jitable
-def fetch_row(start: int, stop: int, indices: Any, table: Any, tallies: Any) -> None:
+def fetch_row(
+    start: int, stop: int, indices: Any, table: Any, tallies: Any, informed: bool
+) -> None:
     """Ask for the entries of a row that will be opened next."""
     for k in range(start, stop):
         prefetch(table, indices[k] + 1)
-        prefetch(tallies, indices[k] + 1)
+        if informed:
+            prefetch(tallies, indices[k] + 1)
 
 
 @register_jitable
@@ -245,7 +275,9 @@ def learn_two(
     table: Any,
     tallies: Any,
     tokens: Any,
+    informed: bool,
     counting: bool,
+    curve: Any,
     longest: int,
     inverse: float,
     constant: float,
@@ -260,9 +292,11 @@ def learn_two(
 ) -> int:
     """Learn two classes, which share a column; return the row that overflowed, or -1.
 
-    Rows are counted after they are learned if `counting`.
+    Rows that were not there before are `counting`: after they are learned they are counted if the
+    prior is `informed`, and before it the `curve` of probabilities follows them if there is one.
     """
-    room = make_room(longest, 1)
+    room, told = make_room(longest, 1), np.empty((4, 2))
+    kept, following = (table, tallies, informed), counting and curve.size > 0
     opened, values = room[2], room[4]
     ends, numbers, sign, weigh, first = one_row(longest)
     rest = np.empty(longest + 1)
@@ -270,8 +304,10 @@ def learn_two(
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
         if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, table, tallies)
-        open_row(start, stop, indices, data, table, tallies, tokens[:2], 1, inverse, room)
+            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
+        open_row(start, stop, indices, data, table, tallies, tokens[:2], informed, 1, inverse, room)
+        if following:
+            follow_row(stop - start, constant, 1, codes[i], curve, room, told)
         ends[1], sign[0], weigh[0] = stop - start, 1.0 if codes[i] == 1 else -1.0, weight[i]
         updates = counts[0]
         two = opened[:, :, 0]
@@ -317,7 +353,7 @@ def learn_two(
             return int(i)
         if counts[0] != updates:
             close_row(start, stop, indices, table, 1, inverse, room)
-        if counting:
+        if informed and counting:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
 
@@ -332,7 +368,9 @@ def learn_rest(
     table: Any,
     tallies: Any,
     tokens: Any,
+    informed: bool,
     counting: bool,
+    curve: Any,
     longest: int,
     inverse: float,
     known: int,
@@ -348,7 +386,8 @@ def learn_rest(
 ) -> int:
     """Learn many classes, each against the rest; return the row that overflowed, or -1."""
     columns = table.shape[2]
-    room = make_room(longest, columns)
+    room, told = make_room(longest, columns), np.empty((4, columns))
+    kept, following = (table, tallies, informed), counting and curve.size > 0
     opened, values = room[2], room[4]
     ends, numbers, _, weigh, first = one_row(longest)
     code = np.zeros(1, np.int64)
@@ -358,14 +397,18 @@ def learn_rest(
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
         if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, table, tallies)
+            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
         now = max(known, codes[i] + 1)
         if now < 2:  # nothing to tell apart
             known = now
-            if counting:
+            if informed and counting:
                 count_row(start, stop, indices, tallies, tokens, codes[i])
             continue
-        open_row(start, stop, indices, data, table, tallies, tokens[:now], now, inverse, room)
+        open_row(
+            start, stop, indices, data, table, tallies, tokens[:now], informed, now, inverse, room
+        )
+        if following:
+            follow_row(stop - start, constant, now, codes[i], curve, room, told)
         ends[1], code[0], weigh[0] = stop - start, codes[i], weight[i]
         updates = counts[0]
         failed = learn_one_vs_rest(
@@ -398,7 +441,7 @@ def learn_rest(
         if counts[0] != updates:
             close_row(start, stop, indices, table, now, inverse, room)
         known = now
-        if counting:
+        if informed and counting:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
 
@@ -413,7 +456,9 @@ def learn_pairs(
     table: Any,
     tallies: Any,
     tokens: Any,
+    informed: bool,
     counting: bool,
+    curve: Any,
     longest: int,
     inverse: float,
     rank: Any,
@@ -433,7 +478,8 @@ def learn_pairs(
 ) -> int:
     """Learn many classes, each against its rivals; return the row that overflowed, or -1."""
     columns = table.shape[2]
-    room = make_room(longest, columns)
+    room, told = make_room(longest, columns), np.empty((4, columns))
+    kept, following = (table, tallies, informed), counting and curve.size > 0
     opened, values = room[2], room[4]
     ends, numbers, _, weigh, first = one_row(longest)
     code = np.zeros(1, np.int64)
@@ -444,14 +490,18 @@ def learn_pairs(
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
         if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, table, tallies)
+            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
         now = max(known, codes[i] + 1)
         if now < 2:  # nothing to tell apart
             known = now
-            if counting:
+            if informed and counting:
                 count_row(start, stop, indices, tallies, tokens, codes[i])
             continue
-        open_row(start, stop, indices, data, table, tallies, tokens[:now], now, inverse, room)
+        open_row(
+            start, stop, indices, data, table, tallies, tokens[:now], informed, now, inverse, room
+        )
+        if following:
+            follow_row(stop - start, constant, now, codes[i], curve, room, told)
         ends[1], code[0], weigh[0] = stop - start, codes[i], weight[i]
         updates = counts[0]
         failed = learn_rivals(
@@ -489,7 +539,7 @@ def learn_pairs(
         if counts[0] != updates:
             close_row(start, stop, indices, table, now, inverse, room)
         known = now
-        if counting:
+        if informed and counting:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
 
@@ -513,7 +563,7 @@ def score_informed(
     for i in range(means.shape[0]):
         start, stop = indptr[i], indptr[i + 1]
         if i + 1 < means.shape[0]:
-            fetch_row(stop, indptr[i + 2], indices, table, tallies)
+            fetch_row(stop, indptr[i + 2], indices, table, tallies, True)
         for column in range(columns):
             means[i, column] = constant * np.float64(table[0, 0, column])
             variances[i, column] = constant * np.float64(table[0, 1, column])
@@ -545,8 +595,8 @@ def open_entries(
 
 
 def counters() -> tuple[Any, ...]:
-    """The arrays of counts that learning adds to, and whether it does."""
-    return array(types.int32, 2), array(i8), flag
+    """The arrays of counts and the curve that learning adds to, and whether it does."""
+    return array(types.int32, 2), array(i8), flag, flag, array(f8)
 
 
 def learned(real: Any) -> tuple[Any, ...]:

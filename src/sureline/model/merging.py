@@ -101,6 +101,7 @@ def merge_states(
     merged.clock = sum(state.clock for state in states)
     merged.counts = np.sum([state.counts for state in states], axis=0, dtype=np.int64)
     merged.merged = sum(state.merged for state in states)
+    merged.curve = merge_curves([state.curve for state in states])
     if learner.layout.covariance == "full":
         _merge_full(learner.layout, merged, states, columns, rows, how)
     else:
@@ -109,6 +110,18 @@ def merge_states(
     if learner.layout.counted:
         _add_counts(merged, states, columns if classes is None else classes, rows)
     return merged
+
+
+def merge_curves(curves: Sequence[Floats]) -> Floats:
+    """The curve that several agree on, each as firmly as it is known; their precisions add up."""
+    total, pull = np.zeros((2, 2)), np.zeros(2)
+    for curve in curves:
+        precision = np.array([[curve[2], curve[3]], [curve[3], curve[4]]])
+        precision += 1e-9 * np.eye(2)  # of those that nothing is known of, the mean
+        total += precision
+        pull += precision @ curve[:2]
+    place = np.linalg.solve(total, pull)
+    return np.array([*place, total[0, 0], total[0, 1], total[1, 1]])
 
 
 def _add_counts(

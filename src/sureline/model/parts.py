@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import ModelFileError
-from sureline.model.state import Layout, State, repeated
+from sureline.model.state import CURVE, Layout, State, repeated
 
 Json = Any
 Array = NDArray[Any]
@@ -76,6 +76,7 @@ def state_parts(
         "clock": int(state.clock),
         "counts": [int(count) for count in state.counts],
         "merged": int(state.merged),
+        "curve": [float(value) for value in state.curve],
     }
     rest, stamped = _rest(state)
     differing = _differing(state, rest, stamped)
@@ -154,6 +155,10 @@ def state_from_parts(
         "counts": np.array(counts, np.int64),
         "merged": whole(fields, "merged", 1, LARGEST),
     }
+    curve = fields.get("curve", list(CURVE))
+    if type(curve) is not list or len(curve) != len(CURVE) or not all(map(is_finite, curve)):
+        raise ModelFileError(f"its curve is {short(curve)}, expected {len(CURVE)} numbers")
+    settled["curve"] = np.array(curve, np.float64)
     everything, slots = features + 1, 1 if layout.covariance == "full" else len(layout.initial)
     rows = tensors.get("rows")
     stored = everything if rows is None else _check_rows(rows, everything)
@@ -216,6 +221,11 @@ def state_from_parts(
         tallies = np.zeros((everything, max(used, 2)), np.int32)
         tallies[rows, :classes] = tensors["tallies"]
     return State(layout, table, covariance, stamps, tallies=tallies, **settled)
+
+
+def is_finite(value: Json) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _at_least_two(tallies: Array) -> Array:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from sureline.errors import InvalidParameter
 
+CURVE = (1.5, 0.5, 0.0, 0.0, 0.0)  # that probabilities begin with: log a, b, and their precision
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -100,6 +102,8 @@ class State:
     Where rows are counted, `tallies` has how many rows of each class have had a feature, in row 0
     how many rows there were, and `tokens` each class's nonzeros. Two classes that share a column
     have two counts all the same, in the order of their labels.
+
+    `curve` is how scores become probabilities, and how firmly that is known.
     """
 
     layout: Layout
@@ -113,6 +117,7 @@ class State:
     merged: int = 1
     tallies: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     tokens: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    curve: NDArray[np.float64] = field(default_factory=lambda: np.array(CURVE))
 
     @property
     def features(self) -> int:
@@ -146,7 +151,7 @@ class State:
         """The state itself, or a copy where its arrays were mapped from a file for reading only."""
         arrays = (
             *(self.table, self.covariance, self.stamps, self.counts),
-            *(self.tallies, self.tokens),
+            *(self.tallies, self.tokens, self.curve),
         )
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
@@ -160,6 +165,7 @@ class State:
             counts=self.counts.copy(),
             tallies=self.tallies.copy(),
             tokens=self.tokens.copy(),
+            curve=self.curve.copy(),
         )
 
     def with_room(self, columns: int, limit_gb: float, owner: str) -> State:
