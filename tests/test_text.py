@@ -107,7 +107,8 @@ def test_it_is_text_features_and_an_online_classifier(estimator):
     told = TextFeatures(dtype=estimator.dtype)
     X = told.fit_transform(TEXTS)
     apart = clone(estimator).set_params(max_iter=2, shuffle=False).fit(X, LABELS)
-    joined = TextClassifier(clone(estimator), max_iter=2, shuffle=False).fit(TEXTS, LABELS)
+    joined = TextClassifier(clone(estimator), weighting=None, max_iter=2, shuffle=False)
+    joined.fit(TEXTS, LABELS)
     assert joined.get_feature_names_out().tolist() == told.get_feature_names_out().tolist()
     count = joined.n_features_
     assert joined.coef_.shape == (1, count)
@@ -135,7 +136,8 @@ def test_a_seed_fixes_the_order_of_every_pass():
 
 
 def test_words_never_seen_count_as_unsure():
-    model = TextClassifier(AROWClassifier(r=0.1, dtype="float64")).fit(TEXTS, LABELS)
+    estimator = AROWClassifier(r=0.1, dtype="float64")
+    model = TextClassifier(estimator, weighting=None).fit(TEXTS, LABELS)
     text = "free prize xyzzy qwertz"
     row = normalized(features(text))
     names = model.get_feature_names_out().tolist()
@@ -360,7 +362,7 @@ def test_weights_and_balance():
     weight = np.linspace(0.0, 1.0, len(TEXTS))
     model = TextClassifier(shuffle=False).fit(TEXTS, LABELS, sample_weight=weight)
     assert model.n_seen_ == len(TEXTS) - 1
-    balanced = AROWClassifier(r=0.1, class_weight="balanced")
+    balanced = AROWClassifier(class_weight="balanced")
     one = TextClassifier(balanced, shuffle=False).fit(TEXTS, LABELS)
     counts = {label: LABELS.count(label) for label in ("ham", "spam")}
     by_hand = [len(LABELS) / (2 * counts[label]) for label in LABELS]

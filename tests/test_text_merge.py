@@ -25,7 +25,9 @@ def test_merging_is_the_formula_feature_by_feature(how, many):
     classes = sorted(set(labels))
     estimator = AROWClassifier(r=0.1, dtype="float64")
     shards = [
-        TextClassifier(estimator).partial_fit(texts[k::3], labels[k::3], classes=classes)
+        TextClassifier(estimator, weighting=None).partial_fit(
+            texts[k::3], labels[k::3], classes=classes
+        )
         for k in range(3)
     ]
     merged = sureline.merge(shards, how)
@@ -91,7 +93,7 @@ def test_models_that_do_not_fit_are_told():
     for other, told in (
         (TextClassifier(ngrams=(1, 1)), r"ngrams is \(1, 2\) in model 1 and \(1, 1\)"),
         (TextClassifier(features="hash"), "features is 'vocabulary'"),
-        (TextClassifier(AROWClassifier(r=3.0)), "r is 0.1 in model 1 and 3.0"),
+        (TextClassifier(AROWClassifier(r=3.0, scheme="one-vs-rest")), "r is 1.0 in model 1 and 3.0"),
         (TextClassifier(PAClassifier()), "one rule"),
     ):
         with pytest.raises(InvalidParameter, match=told):
