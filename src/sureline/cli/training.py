@@ -36,6 +36,8 @@ from sureline.estimators.streaming import Counts, Stream, count_features, typed_
 MB = 2**20
 # So many rows of one label at the beginning of an input that keeps its order are worth a warning.
 MANY = 10_000
+# The course of training is noted so often while the number of examples doubles.
+POINTS = 8
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,9 @@ class Training:
             self.progress.end()
             stream = self._finished()
             with self.patience.working():
-                save(stream.model, self.plan.model, {"columns": self.columns})
+                self._note_course(stream)
+                notes = {"columns": self.columns, "curve": self.position.curve}
+                save(stream.model, self.plan.model, notes)
         return Finished(
             stream.model, stream, self.position, perf_counter() - begun, self.position.skipped
         )
@@ -316,6 +320,8 @@ class Training:
                 position = self.position
                 position.rows += len(piece)
                 position.examples += len(piece)
+                if position.examples == next_point(position.examples - 1):
+                    self._note_course(stream)
                 if self.plan.checkpoint is not None:
                     position.digest = add_rows(position.digest, piece)
                     if position.examples % self.plan.every == 0:
@@ -324,10 +330,16 @@ class Training:
             self.progress.tell(self._moment(stream))
             start = stop
 
+    def _note_course(self, stream: Stream) -> None:
+        """Note how many examples have been learned, and mistaken beforehand."""
+        counts, curve = self._counts(stream), self.position.curve
+        if counts.seen > (curve[-1][0] if curve else 0):
+            curve.append([counts.seen, counts.mistakes])
+
     def _rows_to_next_stop(self) -> int:
         """How many rows may be learned in one go."""
         examples = self.position.examples
-        stops = [self.progress.next_stop(examples)]
+        stops = [self.progress.next_stop(examples), next_point(examples)]
         if self.plan.checkpoint is not None:
             stops.append(examples - examples % self.plan.every + self.plan.every)
         return min((stop - examples for stop in stops if stop is not None), default=2**62)
@@ -496,6 +508,14 @@ class LabelWatch:
         return (
             f"{sentence}; raise --buffer above {self._limit / MB:g} MB, or mix the rows beforehand"
         )
+
+
+def next_point(examples: int) -> int:
+    """The next number of examples, above this one, at which the course of training is noted."""
+    if examples < POINTS:
+        return examples + 1
+    step = (1 << (examples.bit_length() - 1)) // POINTS
+    return examples - examples % step + step
 
 
 def label_type_of(model: Any) -> str:

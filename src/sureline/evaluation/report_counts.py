@@ -1,4 +1,4 @@
-"""What an evaluation finds out, counted batch by batch."""
+"""What answers are worth, counted batch by batch: mistakes, losses, confusions, classes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.errors import DataError
 from sureline.estimators.streaming import Answers, read_label
 
 SMALLEST = 1e-15  # a probability of 0 counts as this in the log loss
@@ -62,7 +63,7 @@ class Facts:
 
 
 class Tally:
-    """Counts how answers agree with labels as they are written in files.
+    """Counts how answers agree with labels, as values or as they are written in files.
 
     Parameters
     ----------
@@ -83,14 +84,22 @@ class Tally:
         self._judged = 0
         self.rows = 0
 
-    def add(self, labels: Sequence[str], answers: Answers) -> None:
-        """Count some more rows."""
+    def add(self, labels: Sequence[Any], answers: Answers) -> list[Any]:
+        """Count some more rows; return their labels as the model has them.
+
+        Parameters
+        ----------
+        labels : sequence
+            The true labels, as values or as written in a file.
+        answers : Answers
+            What the model says of the same rows.
+        """
         truth = [self._value(label) for label in labels]
         self.rows += len(truth)
         self._pairs.update(zip(truth, answers.label.tolist(), strict=True))
         known = np.array([label in self._codes for label in truth], dtype=bool)
         self._unknown.update(
-            label for label, is_known in zip(labels, known, strict=True) if not is_known
+            str(label) for label, is_known in zip(labels, known, strict=True) if not is_known
         )
         if self._sure and answers.probabilities is not None and known.any():
             codes = np.array([self._codes[label] for label in truth if label in self._codes])
@@ -100,16 +109,21 @@ class Tally:
             squares = np.square(chance).sum(axis=1) - 2.0 * chance[rows, codes] + 1.0
             self._brier += float(squares.sum())
             self._judged += codes.size
+        return truth
 
-    def _value(self, label: str) -> Any:
+    def _value(self, label: Any) -> Any:
         """The class that a label as written stands for, or the label itself."""
+        if not isinstance(label, str):
+            return label
         if label not in self._read:
             value = read_label(label, self._classes.dtype)
             self._read[label] = value if value in self._codes else label
         return self._read[label]
 
     def facts(self, seconds: float) -> Facts:
-        """What was found."""
+        """What was found, in so many seconds."""
+        if not self.rows:
+            raise DataError("there are no rows to evaluate; give some, with labels")
         support, predicted, right = Counter[Any](), Counter[Any](), Counter[Any]()
         for (true, guess), count in self._pairs.items():
             support[true] += count
