@@ -26,6 +26,7 @@ bench: $(VENV)/.bench ## how fast the loops are, and how they grow, beside sciki
 	$(BIN)/python benchmarks/speed/growth.py
 	$(BIN)/python benchmarks/speed/words.py
 	$(BIN)/python benchmarks/speed/text.py
+	$(BIN)/python benchmarks/speed/threads.py
 
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html

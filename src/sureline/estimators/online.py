@@ -124,7 +124,8 @@ class OnlineClassifier(Merging, Saving, Predicting):
 
         state = self._begin(learner, X.shape[1], classes.size)
         best, accuracies = state, list[float]()
-        judged, answers = rows.take(held), codes[held]
+        judged = rows.take(held) if held.size else rows.part(0, 0)
+        answers = codes[held]
         with Crew(count_jobs(self.n_jobs, self._name)) as crew:
             check_copies(state, crew.jobs, self.memory_limit_gb, self._name)
             rounds = Rounds(learner, state, crew) if crew.jobs > 1 else None

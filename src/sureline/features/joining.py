@@ -40,24 +40,27 @@ def join_vocabularies(
     room = first.features + sum(each.features for each in others) + waiting.size
     table = np.zeros((1 << int(2 * room + SMALLEST).bit_length(), 2), np.uint64)
 
+    every = [first, *others]
+    names = _roomy_names(every)
+
     def prepare(each: Vocabulary) -> NDArray[np.uint64]:
         if each is not first:
             return each.keys()
         PRUNE.compiled("float64")(first.held.table, np.arange(first.features), table)
         return table[:0, 0]
 
-    keys = run(prepare, [first, *others])
+    keys = run(prepare, every)
     places = [np.arange(first.features)]
     sizes = [first.features]
     for own in keys[1:]:
         places.append(np.empty(own.size, np.int64))
         sizes.append(ENTER_KEYS.compiled("float64")(own, table, sizes[-1], places[-1]))
-    maps = {id(each): own for each, own in zip([first, *others], places, strict=True)}
-    seen, names = run(
+    maps = {id(each): own for each, own in zip(every, places, strict=True)}
+    seen, letters = run(
         lambda add: add(),
         [
             lambda: _seen(several, begun, maps, sizes[-1]),
-            lambda: _names([first, *others], places, sizes),
+            lambda: _fill_names(names, every, places, sizes),
         ],
     )
     strange = ~_known(waiting, table)
@@ -65,7 +68,7 @@ def join_vocabularies(
     ENLARGE.compiled("float64")(np.ascontiguousarray(entries[strange]), table)
     joined = Vocabulary(first.least, first.most)
     taken = sizes[-1] + int(np.count_nonzero(strange))
-    joined.held = Held(table, seen, np.array([sizes[-1], taken, names.letters.size]), names)
+    joined.held = Held(table, seen, np.array([sizes[-1], taken, letters]), names)
     return joined, [maps[id(each)] for each in several]
 
 
@@ -94,16 +97,27 @@ def _seen(
     return seen
 
 
-def _names(several: Sequence[Vocabulary], places: Sequence[Indices], sizes: Sequence[int]) -> Names:
-    """The names of the first, then those that each of the others adds."""
-    held = [each.held.names for each in several]
-    lengths = (each.ends[own.size - 1] for each, own in zip(held, places, strict=True) if own.size)
-    most = int(sum(lengths))
-    ends, letters = np.empty(sizes[-1], np.int64), np.empty(most, np.uint8)
-    last = 0
-    for names, own, before in zip(held, places, [0, *sizes[:-1]], strict=True):
-        last = COPY_NAMES.compiled("float64")(*names, own, before, ends, letters)
-    return Names(ends, letters[:last].copy())
+def _roomy_names(several: Sequence[Vocabulary]) -> Names:
+    """Room for the names of all features."""
+    letters = sum(int(each.held.sizes[2]) for each in several)
+    features = sum(each.features for each in several)
+    return Names(np.zeros(features, np.int64), np.empty(letters, np.uint8))
+
+
+def _fill_names(
+    names: Names,
+    several: Sequence[Vocabulary],
+    places: Sequence[Indices],
+    sizes: Sequence[int],
+) -> int:
+    """The names of the first, then those that each of the others adds; how long all are."""
+    first = several[0]
+    last = int(first.held.sizes[2])
+    names.ends[: first.features] = first.held.names.ends[: first.features]
+    names.letters[:last] = first.held.names.letters[:last]
+    for each, own, before in zip(several[1:], places[1:], sizes[:-1], strict=True):
+        last = COPY_NAMES.compiled("float64")(*each.held.names, own, before, *names)
+    return last
 
 
 def _waiting(
