@@ -33,7 +33,7 @@ def test_speed_of_texts_can_be_measured():
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
 @pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
 def test_speed_of_several_threads_can_be_measured():
-    command = [sys.executable, str(FOLDER / "threads.py"), "--repeats", "1", "--jobs", "1,2"]
+    command = [sys.executable, str(FOLDER / "threads.py"), "--repeats", "1", "--passes", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    for name in ("texts, hash, passes: 5", "sparse rows, passes: 1"):
+    for name in ("texts, hash, passes: 1", "rows, passes: 1"):
         assert name in done.stdout

@@ -313,6 +313,7 @@ def test_partial_fit_goes_on_from_what_jobs_have_learned_with_one_thread():
     assert bits(model.partial_fit(X, y)) == bits(one.partial_fit(X, y))
 
 
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 def test_an_error_in_a_thread_is_that_of_one_thread():
     X = np.ones((8, 2))
     X[5] = 1e200, -1e200

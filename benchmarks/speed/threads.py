@@ -1,8 +1,9 @@
 """How much faster fit is with several threads, on sparse rows and on texts, accuracy beside it.
 
 One run measures all: whole calls of `fit` with one thread and with several, in turns, so that both
-meet the same machine. The time is the best of several, compiled code warm. Without a file, the
-texts are the messages that come with sureline, which are too few to gain much.
+meet the same machine. The time is the best of several, compiled code warm; on a machine with other
+work it tells little. Without a file, the texts are the messages that come with sureline, which are
+too few to gain much.
 """
 
 from __future__ import annotations
@@ -10,58 +11,64 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from time import perf_counter
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from text import read
 
 from sureline import AROWClassifier, TextClassifier, TextFeatures
 
+HEAD = f"{'fit':<28} {'jobs':>4} {'seconds':>8} {'times as fast':>13} {'CPU s':>7} {'accuracy':>9}"
 
-def in_turns(repeats: int, works: dict[int, Callable[[], Any]]) -> dict[int, float]:
-    """The shortest time of each work; all are done once before, which does not count."""
-    times: dict[int, list[float]] = {jobs: [] for jobs in works}
-    for _ in range(repeats + 1):
-        for jobs, work in works.items():
-            start = perf_counter()
-            work()
-            times[jobs].append(perf_counter() - start)
-    return {jobs: min(taken[1:]) for jobs, taken in times.items()}
+
+class Taken(NamedTuple):
+    """What one call took: time, and the time of all cores."""
+
+    seconds: float
+    cores: float
+
+
+def take(work: Callable[[], Any]) -> Taken:
+    """Do the work, and tell what it took."""
+    start, begun = perf_counter(), process_time()
+    work()
+    return Taken(perf_counter() - start, process_time() - begun)
 
 
 def compare(
-    page: Table,
     name: str,
     fit: Callable[[int], Any],
-    test: Any,
-    truth: Any,
+    test: tuple[Any, Any],
     numbers: list[int],
     repeats: int,
 ) -> None:
-    """Rows of the table: the same work with each number of jobs."""
-    works = {jobs: (lambda jobs=jobs: fit(jobs)) for jobs in numbers}
-    seconds = in_turns(repeats, works)
+    """Print a line for each number of jobs, all of which do the same work in turns."""
+    rows, truth = test
+    right = {jobs: np.mean(fit(jobs).predict(rows) == truth) for jobs in numbers}  # warms up, too
+    taken: dict[int, list[Taken]] = {jobs: [] for jobs in numbers}
+    for _ in range(repeats):
+        for jobs in numbers:
+            taken[jobs].append(take(lambda jobs=jobs: fit(jobs)))
+    one = min(taken[numbers[0]]).seconds
     for jobs in numbers:
-        right = float(np.mean(fit(jobs).predict(test) == truth))
-        page.add_row(
-            name,
-            str(jobs),
-            f"{seconds[jobs]:.3f}",
-            f"{seconds[numbers[0]] / seconds[jobs]:.2f}",
-            f"{100 * right:.2f}",
+        best = min(taken[jobs])
+        cores = min(each.cores for each in taken[jobs])
+        print(
+            f"{name:<28} {jobs:>4} {best.seconds:>8.3f} {one / best.seconds:>13.2f} {cores:>7.3f} "
+            f"{100 * right[jobs]:>8.2f}%",
+            flush=True,
         )
 
 
 def main() -> None:
-    """Print a table."""
+    """Print a line for everything that is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", help="a CSV, Parquet or other file with texts")
     parser.add_argument("--text", default="text", metavar="COLUMN")
     parser.add_argument("--label", default="label", metavar="COLUMN")
     parser.add_argument("--jobs", default="1,2", help="numbers of threads (default 1,2)")
+    parser.add_argument("--passes", default="1,5", help="numbers of passes (default 1,5)")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     numbers = [int(each) for each in options.jobs.split(",")]
@@ -69,45 +76,30 @@ def main() -> None:
     half = len(texts) // 2
     train, test = texts.slice(0, half), texts.slice(half)
     y, truth = np.array(labels[:half]), np.array(labels[half:])
-    page = Table(
-        title=f"{half:,} texts, best of {options.repeats}, {os.cpu_count()} cores, load "
-        f"{os.getloadavg()[0]:.1f}"
-    )
-    for head in ("fit", "jobs", "seconds", "times as fast", "accuracy in %"):
-        page.add_column(head, justify="left" if head == "fit" else "right")
-    for passes in (1, 5):
-        for kind in ("vocabulary", "hash"):
-
-            def fit_texts(jobs: int, passes: int = passes, kind: str = kind) -> TextClassifier:
-                made = TextClassifier(features=kind, max_iter=passes, random_state=0, n_jobs=jobs)
-                return made.fit(train, y)
-
-            compare(
-                page,
-                f"texts, {kind}, passes: {passes}",
-                fit_texts,
-                test,
-                truth,
-                numbers,
-                options.repeats,
-            )
     features = TextFeatures().fit(train)
     X, X_test = features.transform(train), features.transform(test)
-    for passes in (1, 5):
+    print(
+        f"{half:,} texts, {train.nbytes / 1e6:.1f} MB; best of {options.repeats}; "
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
+    print(HEAD)
+    for passes in (int(each) for each in options.passes.split(",")):
+        settings: dict[str, Any] = {"max_iter": passes, "random_state": 0}
 
-        def fit_rows(jobs: int, passes: int = passes) -> AROWClassifier:
-            return AROWClassifier(r=0.1, max_iter=passes, random_state=0, n_jobs=jobs).fit(X, y)
+        def fit_rows(jobs: int, settings: dict[str, Any] = settings) -> AROWClassifier:
+            return AROWClassifier(r=0.1, n_jobs=jobs, **settings).fit(X, y)
 
-        compare(
-            page,
-            f"sparse rows, passes: {passes}",
-            fit_rows,
-            X_test,
-            truth,
-            numbers,
-            options.repeats,
-        )
-    Console().print(page)
+        compare(f"rows, passes: {passes}", fit_rows, (X_test, truth), numbers, options.repeats)
+        for kind in ("vocabulary", "hash"):
+
+            def fit_texts(
+                jobs: int, kind: str = kind, settings: dict[str, Any] = settings
+            ) -> TextClassifier:
+                made = TextClassifier(features=kind, n_jobs=jobs, **settings)
+                return made.fit(train, y)
+
+            name = f"texts, {kind}, passes: {passes}"
+            compare(name, fit_texts, (test, truth), numbers, options.repeats)
 
 
 if __name__ == "__main__":

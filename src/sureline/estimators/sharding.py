@@ -228,8 +228,16 @@ class Shards:
         rows.covariance[:, :have, :have] = state.covariance[:, :have, :have]
         return replace(state, table=rows.table, stamps=rows.stamps, covariance=rows.covariance)
 
-    def rejoin(self, start: State, places: list[NDArray[np.intp]]) -> None:
-        """Rejoin the shards, whose features have these places in `start`; publish the result."""
+    def rejoin(
+        self,
+        start: State,
+        places: list[NDArray[np.intp]],
+        publish: Callable[[], None] | None = None,
+    ) -> None:
+        """Rejoin the shards, whose features have these places in `start`.
+
+        `publish` lets everybody see what else has changed, in the same moment.
+        """
         states, copies = [online._state for online in self.begun], self._copies
         with self.online._gate.change():
             if copies is None or any(
@@ -240,5 +248,7 @@ class Shards:
                 self._copies = None
             copies.rejoin(self.learner, FLOOR * self.learner.initial_variance)
             self.online._publish(copies.state, self.begun[0]._labels)
+            if publish is not None:
+                publish()
         if not hasattr(self.online, "n_iter_"):
             self.online.n_iter_ = 1

@@ -159,13 +159,11 @@ class Stream:
             return
         begin = 0
         for row in self._rows_of_new_classes(labels, batch):
-            if row > begin:
-                self._deal(batch.slice(begin, row), labels[begin:row], settled)
+            self._deal(self._crew, batch.slice(begin, row), labels[begin:row], settled)
             self.gather()
             self._learn_alone(batch.slice(row, row + 1), labels[row : row + 1], settled)
             self._shards, begin = None, row + 1
-        if begin < len(batch):
-            self._deal(batch.slice(begin, len(batch)), labels[begin:], settled)
+        self._deal(self._crew, batch.slice(begin, len(batch)), labels[begin:], settled)
 
     def gather(self) -> None:
         """End a round: let the model have all that its jobs have learned."""
@@ -189,12 +187,12 @@ class Stream:
                 rows.append(int(kept[place]))
         return sorted(rows)
 
-    def _deal(self, batch: Batch, labels: NDArray[Any], settled: bool) -> None:
+    def _deal(self, crew: Crew, batch: Batch, labels: NDArray[Any], settled: bool) -> None:
         """Let every job learn its share of rows, all of whose classes are known."""
-        model, crew = self.model, self._crew
+        if not len(batch):
+            return
+        model = self.model
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
-        if crew is None:
-            raise RuntimeError("one job has nobody to share rows with")
         with model._gate.writing:
             if batch.text is not None:
                 known, weight = model._ready(labels, weight)

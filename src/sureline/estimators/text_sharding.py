@@ -6,6 +6,7 @@ gathered, the features find each other by fingerprint. Later passes share the co
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,8 +97,9 @@ class TextShards(Shards):
             features, limit = joined.features + 1, self.online.memory_limit_gb
             width = self.begun[0]._state.table.shape[2]
             self.learner.layout.check(features, width, limit, self.owner)
-            self.rejoin(self.begin_with(features), places)
-            known.columns, self.onlines = joined, []
+            publish = partial(setattr, known, "columns", joined)
+            self.rejoin(self.begin_with(features), places, publish)
+            self.onlines = []
         count = -1
         while known.columns.full and count != known.columns.features:
             count = known.columns.features
