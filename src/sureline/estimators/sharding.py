@@ -7,7 +7,7 @@ batches nor on which thread is faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from numbers import Integral
@@ -207,8 +207,7 @@ class Shards:
         states = [online._state for online in self.begun]
         if states:
             features = max(state.features for state in states)
-            places = [np.arange(state.features) for state in states]
-            self.rejoin(self.begin_with(features), places)
+            self.rejoin(self.begin_with(features), [None] * len(states))
         self.onlines = []
 
     def begin_with(self, features: int) -> State:
@@ -231,7 +230,7 @@ class Shards:
     def rejoin(
         self,
         start: State,
-        places: list[NDArray[np.intp]],
+        places: Sequence[NDArray[np.intp] | None],
         publish: Callable[[], None] | None = None,
     ) -> None:
         """Rejoin the shards, whose features have these places in `start`.

@@ -49,9 +49,10 @@ class Copies:
         How many.
     run : function
         How to do parts of the work side by side: ``run(function, things)``.
-    learned : list of (State, array of int), default=None
-        States that have learned already, and which feature of `state` each of their features is;
-        the others are as in `state`. Without it, nothing has been learned yet.
+    learned : list of (State, array of int or None), default=None
+        States that have learned already, and which feature of `state` each of their features is,
+        or None if they have the same numbers; other features are as in `state`. Without it,
+        nothing has been learned yet.
 
     Attributes
     ----------
@@ -64,14 +65,17 @@ class Copies:
         state: State,
         many: int,
         run: Run,
-        learned: Sequence[tuple[State, Indices]] | None = None,
+        learned: Sequence[tuple[State, Indices | None]] | None = None,
     ) -> None:
         self.state, self.run = state, run
         self._tables: NDArray[Any] = np.empty((many, *state.table.shape), state.table.dtype)
 
         def copy(number: int) -> State:
             table = self._tables[number]
-            table[:] = state.table
+            same = 0  # so many rows would be overwritten at once
+            if learned is not None and learned[number][1] is None:
+                same = learned[number][0].table.shape[0]
+            table[same:] = state.table[same:]
             made = replace(
                 state,
                 table=table,
@@ -186,15 +190,23 @@ def _words(rows: NDArray[Any], word: Any) -> NDArray[Any]:
     return rows.reshape(len(rows), -1).view(word)
 
 
-def _fill(copy: State, learned: State, places: Indices) -> None:
+def _fill(copy: State, learned: State, places: Indices | None) -> None:
     """Put what was learned into a copy, each feature where it has its place."""
-    rows = table_rows(places)
-    many = rows.size
-    copy.table[rows] = learned.table[:many]
-    if copy.stamps.size:
-        copy.stamps[rows] = learned.stamps[:many]
-    if copy.covariance.size:
-        copy.covariance[:, rows[:, np.newaxis], rows] = learned.covariance[:, :many, :many]
+    if places is None:
+        many = learned.table.shape[0]
+        copy.table[:many] = learned.table
+        if copy.stamps.size:
+            copy.stamps[:many] = learned.stamps
+        if copy.covariance.size:
+            copy.covariance[:, :many, :many] = learned.covariance
+    else:
+        rows = table_rows(places)
+        many = rows.size
+        copy.table[rows] = learned.table[:many]
+        if copy.stamps.size:
+            copy.stamps[rows] = learned.stamps[:many]
+        if copy.covariance.size:
+            copy.covariance[:, rows[:, np.newaxis], rows] = learned.covariance[:, :many, :many]
     copy.clock, copy.counts, copy.used = learned.clock, learned.counts.copy(), learned.used
 
 
