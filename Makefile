@@ -26,6 +26,7 @@ bench: $(VENV)/.bench ## how fast the loops are, and how they grow, beside sciki
 	$(BIN)/python benchmarks/speed/growth.py
 	$(BIN)/python benchmarks/speed/words.py
 	$(BIN)/python benchmarks/speed/text.py
+	$(BIN)/python benchmarks/speed/threads.py
 
 reproduce: $(VENV)/.plots ## a paper's tables and figures: make reproduce PAPER=crammer2012cw
 	@$(BIN)/sureline reproduce $(PAPER) $(ARGS)

@@ -137,6 +137,17 @@ def train(
             rich_help_panel=LEARNING,
         ),
     ] = 256,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            metavar="N",
+            show_default=False,
+            help="Learn with N threads, -1 for one a core: each learns a share of the rows, and "
+            "after every pass they are joined. Default: 1.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(
@@ -331,6 +342,14 @@ def train(
     with _loading(quiet):
         from sureline.cli.settings import Settings, text_parameters
         from sureline.cli.training import Interrupted, Plan, Training
+        from sureline.estimators.sharding import count_jobs
+
+    try:
+        threads = count_jobs(jobs, "--jobs")
+    except InvalidParameter:
+        raise InvalidParameter(
+            f"--jobs takes a number of threads, or -1 for one a core, got {jobs}"
+        ) from None
 
     changed = text_parameters(of_texts)
     if continued is not None:
@@ -342,7 +361,7 @@ def train(
             rule,
             tuple(settings or ()),
             changed,
-            {"max_iter": passes, "shuffle": shuffle, "random_state": seed},
+            {"max_iter": passes, "shuffle": shuffle, "random_state": seed, "n_jobs": jobs},
         ),
         reading={
             "text": text,
@@ -365,6 +384,7 @@ def train(
         every=100_000 if every is None else every,
         resume=resume,
         continued=continued,
+        jobs=threads,
     )
     training = Training(plan, _progress(quiet), silent if quiet else say, warn)
     try:

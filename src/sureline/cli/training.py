@@ -31,7 +31,7 @@ from sureline.data import Batch, LongestRun, Reader, mix
 from sureline.data.mixing import row_bytes
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.saving import save
-from sureline.estimators.streaming import Counts, Stream, count_features, typed_labels
+from sureline.estimators.streaming import Counts, Stream, typed_labels
 
 MB = 2**20
 # So many rows of one label at the beginning of an input that keeps its order are worth a warning.
@@ -57,6 +57,7 @@ class Plan:
     every: int = 100_000
     resume: bool = False
     continued: str | None = None
+    jobs: int = 1
 
     def options(self) -> dict[str, Any]:
         """What a resumed run must have in common with the one that wrote the checkpoint."""
@@ -75,6 +76,8 @@ class Plan:
             "buffer": self.buffer,
             "classes": self.classes,
             "continue": None if self.continued is None else _checksum(self.continued),
+            # Checkpoints end rounds, so that what several jobs learn depends on where they are.
+            **({"jobs": self.jobs, "every": self.every} if self.jobs > 1 else {}),
         }
 
 
@@ -143,6 +146,7 @@ class Training:
         self.rng = np.random.RandomState(plan.seed)
         self.watch = LabelWatch(not plan.shuffle, int(plan.buffer * MB))
         self._done = self._read = 0
+        self._saved: int | None = None
         self._total: int | None = None
 
     # -- the run -------------------------------------------------------------------------------
@@ -208,10 +212,11 @@ class Training:
             )
         model.set_params(max_iter=plan.passes)
         self._adopt(model)
+        self._saved = self.position.examples
         self.say(f"going on from {plan.checkpoint}, after {self.position.examples:,} examples")
 
     def _adopt(self, model: Any, labels: Sequence[Any] = ()) -> Stream:
-        self.stream = Stream(model, self.plan.classes, labels)
+        self.stream = Stream(model, self.plan.classes, labels, self.plan.jobs)
         return self.stream
 
     def _counts(self, stream: Stream) -> Counts:
@@ -243,6 +248,8 @@ class Training:
     def _end_pass(self) -> None:
         """Stand at the beginning of the next pass."""
         position = self.position
+        if self.stream is not None:
+            self.stream.gather()
         position.passes += 1
         position.rows, position.digest = 0, [0, 0]
         position.random = random_state(self.rng)
@@ -325,6 +332,7 @@ class Training:
                 if self.plan.checkpoint is not None:
                     position.digest = add_rows(position.digest, piece)
                     if position.examples % self.plan.every == 0:
+                        stream.gather()
                         self._save_checkpoint()
             self._done += piece.text.nbytes if piece.text is not None else piece.nbytes
             self.progress.tell(self._moment(stream))
@@ -364,12 +372,11 @@ class Training:
 
     def _moment(self, stream: Stream) -> Moment:
         """How far the run has come."""
-        model = stream.model
         return Moment(
             self.position.examples,
             self._counts(stream),
-            model.classes_.size if model.__sklearn_is_fitted__() else 0,
-            count_features(model),
+            stream.classes,
+            stream.features,
             self._done,
             self._share(),
         )
@@ -416,13 +423,23 @@ class Training:
             "position": self.position.as_json(),
         }
         save(stream.model, self.plan.checkpoint, {"columns": self.columns, "run": run})
+        self._saved = self.position.examples
         return True
 
     def _save_interrupted(self) -> str:
         """Save what can be saved, and say how to go on."""
         come = f"interrupted after {self.position.examples:,} examples"
-        with self.patience.working():
-            saved = self._save_checkpoint()
+        if self.stream is not None and self.stream.in_round:
+            # To end the round here would lead to another model.
+            if self._saved is not None:
+                return (
+                    f"{come}, of which {self._saved:,} are saved in {self.plan.checkpoint}; to go "
+                    "on from there, give the same command with --resume"
+                )
+            saved = False
+        else:
+            with self.patience.working():
+                saved = self._save_checkpoint()
         if saved:
             return (
                 f"{come}, which are saved in {self.plan.checkpoint}; to go on, give the same "

@@ -280,7 +280,7 @@ def _places(
             stop = max(start, min(start + step, have, size))
             yield slice(start, stop), slice(0, stop - start)
         return
-    target = _table_rows(rows)
+    target = table_rows(rows)
     order = np.argsort(target, kind="stable")
     target = target[order]
     for start in range(0, size, step):
@@ -288,7 +288,7 @@ def _places(
         yield order[begin:end], target[begin:end] - start
 
 
-def _table_rows(features: Indices) -> Indices:
+def table_rows(features: Indices) -> Indices:
     """The rows of the table that belong to `features`, after the constant one's."""
     return np.concatenate([np.zeros(1, np.intp), 1 + np.asarray(features, np.intp)])
 
@@ -309,7 +309,7 @@ def _merge_full(
     shares = [state.merged if how in ("kl", "mean") else 1 for state in states]
     total, priors = float(sum(shares)), _priors(states, how)
     places = [
-        np.arange(min(state.features + 1, size)) if each is None else _table_rows(each)
+        np.arange(min(state.features + 1, size)) if each is None else table_rows(each)
         for state, each in zip(states, rows, strict=True)
     ]
     begun = variance if how == "mean" else 1.0 / variance
