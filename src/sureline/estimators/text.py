@@ -631,7 +631,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             sure = -state.table[1 : count + 1, 1, : state.used].min(axis=1)
         else:
             sure = np.abs(known.learner.weights(state)[1 : count + 1]).max(axis=1)
-        kept = largest(sure, max(1, int(KEPT_SHARE * count)))
+        kept = largest(sure, int(KEPT_SHARE * count))
         held, state = columns.pruned(kept), state.with_rows(kept)
         with online._gate.change():
             columns.held, online._state = held, state

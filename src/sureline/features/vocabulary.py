@@ -175,8 +175,8 @@ class Vocabulary:
 
 def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     """The places of so many of the largest values, in order; of equal ones, the first."""
-    if count >= values.size:
-        return np.arange(values.size)
+    if count >= values.size or not count:
+        return np.arange(min(count, values.size))
     least = np.partition(values, values.size - count)[values.size - count]
     chosen = values > least
     ties = np.flatnonzero(values == least)
