@@ -45,6 +45,7 @@ from experiments.crammer2012cw.findings import count_ranks, list_claims
 from experiments.figures import draw_curves, draw_pairs
 from experiments.folds import Records, collect_curves, known, make_figure, run_tables
 from experiments.learners import LEARNERS
+from experiments.summary import write_summary
 from experiments.tables import (
     LEGEND,
     NONE,
@@ -286,6 +287,8 @@ def main(given: list[str] | None = None) -> None:
         write_claims(output / "claims.csv", claims)
         texts["claims"] = show_claims(claims)
     publish(output, texts)
+    if output == HERE and "claims" in texts:
+        write_summary()
     print("\n\n".join(texts.values()))
     print(f"written to {output}", file=sys.stderr)
 

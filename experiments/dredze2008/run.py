@@ -33,6 +33,7 @@ from experiments.dredze2008.findings import (
 )
 from experiments.figures import draw_curves
 from experiments.folds import Records, collect_curves, known, make_figure, run_tables
+from experiments.summary import write_summary
 from experiments.tables import (
     LEGEND,
     NONE,
@@ -158,6 +159,8 @@ def main(given: list[str] | None = None) -> None:
         write_claims(output / "claims.csv", claims)
         texts["claims"] = show_claims(claims)
     publish(output, texts)
+    if output == HERE and "claims" in texts:
+        write_summary()
     print("\n\n".join(texts.values()))
     print(f"written to {output}", file=sys.stderr)
 

@@ -3,8 +3,8 @@
 Four domains of Amazon reviews and the embedded text messages, as tf-idf of words and pairs, with 0,
 10 and 20 % of the training labels flipped. Every pair (C, D) is trained and judged on held-out
 rows; the defaults are the pair whose error is nearest to the best, over all data sets and both
-regularizers. Then the defaults are judged on newsgroups, which had no part in the choice. Prints
-Markdown and writes defaults.csv.
+regularizers. Then the defaults are judged on newsgroups, which had no part in the choice. Writes
+defaults.csv and the tables in README.md.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import warnings
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow.parquet
+from experiments.tables import fill_in, make_table
+from experiments.tasks import NEWS, NEWS_PAIRS, MissingData, find_file
 from numpy.typing import NDArray
-from run import find
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
@@ -30,16 +31,13 @@ from sklearn.svm import LinearSVC
 from sureline import AROWClassifier, BoxClassifier
 from sureline.data import sms_spam
 
+Regularizer = Literal["max", "sum"]
+
 HERE = Path(__file__).resolve().parent
 NOISE = (0.0, 0.1, 0.2)
 C = (1e-7, 1e-6, 1e-5, 1e-4)
 D = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
-REGULARIZERS = ("max", "sum")
-PAIRS = {  # those of the paper
-    "comp": ("comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
-    "sci": ("sci.electronics", "sci.med"),
-    "talk": ("talk.politics.guns", "talk.politics.mideast"),
-}
+REGULARIZERS: tuple[Regularizer, ...] = ("max", "sum")
 
 Task = tuple[str, Any, NDArray[Any], Any, NDArray[Any]]  # name, X, y, X and y to judge by
 
@@ -53,7 +51,7 @@ def vectors(name: str, texts: list[str], y: NDArray[Any]) -> Task:
 
 def chosen_on(folder: Path | None) -> Iterator[Task]:
     """The data sets that choose the defaults."""
-    table = pyarrow.parquet.read_table(find(folder, "amazon-raw.parquet"))
+    table = pyarrow.parquet.read_table(find_file("amazon-raw.parquet", folder))
     domain, label, text = (table[name].to_pylist() for name in ("domain", "label", "text"))
     for each in sorted(set(domain)):
         rows = [k for k, d in enumerate(domain) if d == each]
@@ -64,9 +62,9 @@ def chosen_on(folder: Path | None) -> Iterator[Task]:
 
 def reported_on(folder: Path | None) -> Iterator[Task]:
     """The data sets that the defaults are judged on."""
-    table = pyarrow.parquet.read_table(find(folder, "20news-bydate.parquet"))
+    table = pyarrow.parquet.read_table(find_file(NEWS, folder))
     group, text = (table[name].to_pylist() for name in ("group", "text"))
-    for name, pair in PAIRS.items():
+    for name, pair in NEWS_PAIRS.items():
         rows = [k for k, each in enumerate(group) if each in pair]
         yield vectors(name, [text[k] for k in rows], np.array([group[k] for k in rows]))
 
@@ -84,18 +82,14 @@ def error(model: Any, task: Task, noise: float) -> float:
     return float((model.fit(X, spoil(y, noise)).predict(X_judged) != y_judged).mean())
 
 
-def box(regularizer: str, C: float, D: float) -> BoxClassifier:
+def box(regularizer: Regularizer, C: float, D: float) -> BoxClassifier:
     """A box, solved as well as it matters here."""
     return BoxClassifier(regularizer=regularizer, C=C, D=D, tol=1e-3, random_state=0)
 
 
-def main() -> None:
-    """Choose, then judge."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="the folder that holds the data files")
-    folder = parser.parse_args().data
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    rows = [("task", "noise", "regularizer", "C", "D", "error")]
+def choose(folder: Path | None) -> tuple[tuple[float, float], str, list[tuple[Any, ...]]]:
+    """The best pair (C, D), the table of all pairs, and the errors behind it."""
+    rows: list[tuple[Any, ...]] = []
     logs: dict[tuple[float, float], list[float]] = {pair: [] for pair in product(C, D)}
     for task in chosen_on(folder):
         for noise, regularizer in product(NOISE, REGULARIZERS):
@@ -105,24 +99,45 @@ def main() -> None:
                 rows.append((task[0], noise, regularizer, *pair, f"{wrong:.6f}"))
         print(task[0], file=sys.stderr)
     worse = {pair: 100.0 * np.expm1(np.mean(each)) for pair, each in logs.items()}
-    print("| error above the best of the grid, % | " + " | ".join(f"D={d:g}" for d in D) + " |")
-    print("|---" + "|---:" * len(D) + "|")
-    for c in C:
-        print(f"| C={c:g} | " + " | ".join(f"{worse[c, d]:.1f}" for d in D) + " |")
-    best = min(worse, key=worse.__getitem__)
-    print(f"\nchosen: C={best[0]:g}, D={best[1]:g}\n")
+    head = ("error above the best of the grid, %", *(f"D={d:g}" for d in D))
+    table = make_table(head, [(f"C={c:g}", *(f"{worse[c, d]:.1f}" for d in D)) for c in C])
+    return min(worse, key=worse.__getitem__), table, rows
 
-    models = {f"BoW-{r[0].upper()}": box(r, *best) for r in REGULARIZERS}
+
+def judge_on_news(folder: Path | None, best: tuple[float, float]) -> str:
+    """The table of the defaults beside those of others, on data that had no part in the choice."""
+    models: dict[str, Any] = {f"BoW-{r[0].upper()}": box(r, *best) for r in REGULARIZERS}
     models |= {"SVM, C = 1": LinearSVC(loss="hinge", random_state=0)}
     models |= {"AROW, r = 1": AROWClassifier(random_state=0)}
-    print("| test error in % | " + " | ".join(f"{p} {n:.0%}" for p in PAIRS for n in NOISE) + " |")
-    print("|---" + "|---:" * len(PAIRS) * len(NOISE) + "|")
     tasks = list(reported_on(folder))
+    rows = []
     for name, model in models.items():
         errors = [error(model, task, noise) for task in tasks for noise in NOISE]
-        print(f"| {name} | " + " | ".join(f"{100 * wrong:.2f}" for wrong in errors) + " |")
+        rows.append((name, *(f"{100 * wrong:.2f}" for wrong in errors)))
+    columns = [f"{pair} {noise:.0%}" for pair in NEWS_PAIRS for noise in NOISE]
+    return make_table(("test error in %", *columns), rows)
+
+
+def main() -> None:
+    """Choose, then judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="the folder that holds the data files")
+    folder = parser.parse_args().data
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    try:
+        best, table, rows = choose(folder)
+        judged = judge_on_news(folder, best)
+    except MissingData as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
+    chosen = f"{table}\n\nChosen: `C={best[0]:g}`, `D={best[1]:g}`."
+    for name, text in (("defaults", chosen), ("defaults-judged", judged)):
+        print(f"{text}\n")
+        fill_in(HERE / "README.md", name, text)
     with (HERE / "defaults.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(("task", "noise", "regularizer", "C", "D", "error"))
+        out.writerows(rows)
 
 
 if __name__ == "__main__":

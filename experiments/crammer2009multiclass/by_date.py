@@ -2,7 +2,7 @@
 
 Trains every learner pass by pass on the by-date training split of 20 Newsgroups and measures the
 accuracy on the test split, averaged over several random orders. Parameters are chosen on a random
-part of the training split. Prints Markdown and writes results.csv; README.md discusses both.
+part of the training split. Prints Markdown and writes by_date.csv; by_date.md discusses both.
 """
 
 from __future__ import annotations
@@ -185,10 +185,10 @@ def tune(
     """The validation accuracy of every grid value, by number of passes."""
     rows = np.random.default_rng(20090806).permutation(train.y.size)
     held, kept = rows[: rows.size // 5], np.sort(rows[rows.size // 5 :])
-    parts = [Posts(train.X[some], train.y[some]) for some in (kept, held)]
+    learned, judged = (Posts(train.X[some], train.y[some]) for some in (kept, held))
     found: dict[int, dict[float | None, float]] = {count: {} for count in passes}
     for value in contestant.values:
-        marks, _ = right(contestant.model(value), *parts, 0, passes, np.unique(train.y))
+        marks, _ = right(contestant.model(value), learned, judged, 0, passes, np.unique(train.y))
         for count in passes:
             found[count][value] = float(marks[count].mean())
     return found
@@ -212,7 +212,7 @@ class Result:
     @property
     def accuracies(self) -> NDArray[np.float64]:
         """The test accuracy of every seed, in %."""
-        return 100.0 * self.marks.mean(axis=1)
+        return np.asarray(100.0 * self.marks.mean(axis=1))
 
     @property
     def spread(self) -> float:
@@ -359,7 +359,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--passes", type=int, nargs="+", default=[1, 2, 5, 10])
     parser.add_argument("--jobs", type=int, default=2, help="learners trained side by side")
     parser.add_argument(
-        "--output", type=Path, help="where to write; results.csv beside this file unless --quick"
+        "--output", type=Path, help="where to write; by_date.csv beside this file unless --quick"
     )
     parser.add_argument(
         "--quick",
@@ -402,7 +402,7 @@ def main() -> None:
     with ThreadPoolExecutor(options.jobs) as pool:  # the loops release Python's lock
         results = list(pool.map(enter, entered))
     print("\n".join([*accuracy_table(results), "", *comparison_table(results)]))
-    output = options.output or (None if options.quick else HERE / "results.csv")
+    output = options.output or (None if options.quick else HERE / "by_date.csv")
     if output:
         write(output, results)
         print(f"written: {output}", file=sys.stderr)
