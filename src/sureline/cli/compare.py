@@ -279,9 +279,9 @@ def compare(
     _check_choices(chosen_format, protocol, files, demo, test, each, shuffle)
     _check_outputs(output, plot, [*(files or ()), *(test or ())])
 
-    from sureline.cli.train import _loading
+    from sureline.cli.screen import loading
 
-    with _loading(quiet):
+    with loading(quiet):
         from sureline.cli import searching
         from sureline.cli.compare_facts import Facts
         from sureline.cli.compare_tables import WRITERS, page

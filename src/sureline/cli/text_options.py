@@ -1,4 +1,4 @@
-"""The options on how texts become features, for the commands that learn in several ways."""
+"""The options on how texts become features, for all commands that learn."""
 
 from __future__ import annotations
 

@@ -206,9 +206,9 @@ def tune(
             f"--protocol must be {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}, got {protocol!r}"
         )
 
-    from sureline.cli.train import _loading
+    from sureline.cli.screen import loading
 
-    with _loading(quiet):
+    with loading(quiet):
         from sureline.cli import searching
         from sureline.cli.settings import text_parameters
         from sureline.cli.tune_facts import Facts, train_command
