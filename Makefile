@@ -4,16 +4,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test coverage check bench docs uncache clean
+.PHONY: demo test coverage check bench reproduce docs uncache clean
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
 
-test: $(VENV)/.test ## the default test run
-	$(BIN)/python -m pytest -n auto
+test: $(VENV)/.test $(VENV)/.browser ## the default test run
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 coverage: $(VENV)/.test ## the same tests with nothing compiled, so that every line is seen
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
 
 check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers
 	$(BIN)/ruff check .
@@ -26,6 +26,10 @@ bench: $(VENV)/.bench ## how fast the loops are, and how they grow, beside sciki
 	$(BIN)/python benchmarks/speed/growth.py
 	$(BIN)/python benchmarks/speed/words.py
 	$(BIN)/python benchmarks/speed/text.py
+	$(BIN)/python benchmarks/speed/threads.py
+
+reproduce: $(VENV)/.plots ## a paper's tables and figures: make reproduce PAPER=crammer2012cw
+	@$(BIN)/sureline reproduce $(PAPER) $(ARGS)
 
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
@@ -45,6 +49,18 @@ $(VENV)/.core: pyproject.toml
 # One environment, one extra a stamp: $(VENV)/.test installs sureline[test], and so on.
 $(VENV)/.%: $(VENV)/.core
 	@$(PIP) install -e ".[$*]"
+	@touch $@
+
+# For the test that opens a report: Debian's chromium, if it can be had without asking. Without it
+# that test is skipped, so a failure here is none.
+$(VENV)/.browser: $(VENV)/.core
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+		|| ! command -v apt-get >/dev/null || { \
+		test "$$(id -u)" = 0 && as= || as="sudo -n"; \
+		$$as true 2>/dev/null || exit 0; \
+		echo "installing chromium, to open a report in, once"; \
+		{ $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+			--no-install-recommends chromium fonts-dejavu-core; } >/dev/null 2>&1 || true; }
 	@touch $@
 
 uncache: ## forget compiled code; Numba does not notice changes in functions of other files

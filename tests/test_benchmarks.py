@@ -28,3 +28,12 @@ def test_speed_of_texts_can_be_measured():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     for name in ("predict on two threads", "learn_one", "load"):
         assert name in done.stdout
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+@pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
+def test_speed_of_several_threads_can_be_measured():
+    command = [sys.executable, str(FOLDER / "threads.py"), "--repeats", "1", "--passes", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for name in ("texts, hash, passes: 1", "rows, passes: 1"):
+        assert name in done.stdout

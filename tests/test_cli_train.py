@@ -404,7 +404,19 @@ def test_a_column_of_weights(run):
 
 
 def test_a_model_remembers_its_columns(model):
-    assert read(model).metadata["notes"] == {"columns": {"text": "message", "label": "kind"}}
+    notes = read(model).metadata["notes"]
+    assert notes["columns"] == {"text": "message", "label": "kind"}
+
+
+def test_a_model_remembers_how_its_training_went(model, run):
+    curve = read(model).metadata["notes"]["curve"]
+    loaded = load(model)
+    assert curve[-1] == [loaded.n_seen_, loaded.n_mistakes_]
+    assert [seen for seen, _ in curve] == list(range(1, 9))
+    assert run("train", "mail.csv", *COLUMNS, "-o", "more", "-q", "--passes", "30")[0] == 0
+    seen = [point[0] for point in read("more").metadata["notes"]["curve"]]
+    assert seen == [*range(1, 17), *range(18, 33, 2), *range(36, 65, 4), *range(72, 129, 8),
+                    *range(144, 241, 16)]  # fmt: skip
 
 
 @pytest.mark.usefixtures("folder")

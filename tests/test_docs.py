@@ -35,6 +35,8 @@ PAGES = [
     "docs/files.md",
     "docs/model-file.md",
     "docs/merging.md",
+    "docs/evaluation.md",
+    "docs/report.md",
     "docs/concepts.md",
     "docs/many-classes.md",
     "docs/box.md",

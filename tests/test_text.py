@@ -284,6 +284,15 @@ def test_the_least_certain_features_are_forgotten():
     assert {"you", "to", "i", "a", "the"} <= set(told.get_feature_names_out())
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_however_few_features_are_kept_learning_ends(most):
+    texts = ["a b", "c d", "a c"] * 5
+    model = TextClassifier(max_features=most, random_state=0).fit(texts, [0, 1, 0] * 5)
+    assert model.n_features_ <= most + 3  # those of one text may come on top
+    assert model.predict(["a"]).shape == (1,)
+    assert len(TextFeatures(max_features=most).fit(texts).get_feature_names_out()) <= most + 3
+
+
 def test_text_features_match_a_count_vectorizer():
     ours = TextFeatures(ngrams=(1, 2), counts="counts", normalize=False, min_count=2)
     theirs = CountVectorizer(ngram_range=(1, 2), token_pattern=WORD, min_df=2)

@@ -15,14 +15,17 @@ from typing import Annotated, Any
 
 import typer
 
+from sureline.cli.compare import compare
 from sureline.cli.demo import demo
 from sureline.cli.evaluate import evaluate
 from sureline.cli.explain import explain
 from sureline.cli.inspect import inspect
 from sureline.cli.merge import merge
 from sureline.cli.predict import predict
+from sureline.cli.reproduce import reproduce
 from sureline.cli.rules import rules
 from sureline.cli.train import train
+from sureline.cli.tune import tune
 from sureline.errors import SurelineError
 
 REPORT = (
@@ -35,7 +38,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, predict, evaluate, explain, inspect, merge, rules, demo):
+for command in (
+    train,
+    predict,
+    evaluate,
+    compare,
+    tune,
+    explain,
+    inspect,
+    merge,
+    rules,
+    reproduce,
+    demo,
+):
     app.command()(command)
 
 

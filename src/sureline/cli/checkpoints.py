@@ -26,7 +26,8 @@ class Position:
     `random` is the state of the random generator at the beginning of the present pass, `digest` a
     checksum of the rows that this pass has taken so far. `base` is what the model had counted
     before the run: examples, updates, mistakes. `first` tells, once the first pass is over, how
-    many examples it learned and how many of them it mistook.
+    many examples it learned and how many of them it mistook. `curve` has both after ever more
+    examples: pairs of how many were learned and how many of these were mistaken beforehand.
     """
 
     passes: int = 0
@@ -37,6 +38,7 @@ class Position:
     digest: list[int] = field(default_factory=lambda: [0, 0])
     base: list[int] = field(default_factory=lambda: [0, 0, 0])
     first: list[int] | None = None
+    curve: list[list[int]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The position, for the notes of a checkpoint."""
@@ -52,6 +54,8 @@ class Position:
             or not _are_counts(stored["digest"], 2)
             or not _are_counts(stored["base"], 3)
             or not (stored["first"] is None or _are_counts(stored["first"], 2))
+            or not isinstance(stored["curve"], list)
+            or not all(_are_counts(point, 2) for point in stored["curve"])
         ):
             raise ModelFileError("its position in the run is damaged")
         return cls(**stored)

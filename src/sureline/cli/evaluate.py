@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from sureline.cli.options import (
+    OUTPUT,
     Delimiter,
     Encoding,
     Files,
@@ -31,6 +34,16 @@ def evaluate(
     quotes: Quotes = True,
     encoding: Encoding = "utf-8",
     skip_bad: SkipBad = False,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            "--report",
+            metavar="PAGE.html",
+            show_default=False,
+            help="Also write a page about the model, its errors and how sure it is of them.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -38,17 +51,23 @@ def evaluate(
 
     Labels that the model does not know count as errors and are named.
     """
+    if report is not None:
+        from sureline.cli.places import check_not_an_input, check_place
+
+        check_place(report, "--report")
+        check_not_an_input(report, "--report", [model])
+
     from time import perf_counter
 
     from sureline.cli.describing import describe_bad
-    from sureline.cli.evaluate_facts import Tally
     from sureline.cli.model_files import columns_of, open_model
     from sureline.cli.options import known_reader
     from sureline.cli.progress import rate_line
     from sureline.cli.screen import messages, warn
     from sureline.estimators.streaming import answer
+    from sureline.evaluation.report_counts import Tally
 
-    begun = perf_counter()
+    begun, aside = perf_counter(), 0.0  # what the page costs is no part of the rate
     loaded, notes = open_model(model)
     reader = known_reader(
         files,
@@ -64,14 +83,32 @@ def evaluate(
         # As written: what is no label of the model must be counted, not be an error.
         label_type="text",
     )
-    tally = Tally(loaded.classes_, bool(loaded._has_variance))
+    tally, gathering = Tally(loaded.classes_, bool(loaded._has_variance)), None
+    if report is not None:
+        from sureline.evaluation.report_facts import Gathering
+
+        check_not_an_input(report, "--report", reader.files)
+        gathering = Gathering(loaded)
     console = messages()
     with rate_line(console, not quiet and console.is_terminal) as progress:
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
-            tally.add(labels, answer(loaded, batch))
+            answers = answer(loaded, batch)
+            truth = tally.add(labels, answers)
+            if gathering is not None:
+                now = perf_counter()
+                gathering.add(batch, truth, answers)
+                aside += perf_counter() - now
             progress(tally.rows, reader)
-    facts = tally.facts(perf_counter() - begun)
+    facts = tally.facts(perf_counter() - begun - aside)
+    if report is not None and gathering is not None:
+        from pathlib import Path
+
+        from sureline.evaluation.report import save_page
+        from sureline.evaluation.report_facts import training_curve
+
+        findings = gathering.findings(facts, training_curve(notes))
+        save_page(report, Path(model).name, reader.files, findings)
     if len(reader.bad):
         warn(describe_bad(reader.bad))
     if json:

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sureline.cli.evaluate_facts import Facts
 from sureline.cli.progress import rounded
 from sureline.cli.screen import grid, indented
+from sureline.evaluation.report_counts import Facts
 
 STRONG = "bold"
 WIDEST = 8  # so many classes fit into a square of confusions

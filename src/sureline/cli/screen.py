@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -38,6 +40,14 @@ def silent(sentence: str) -> None:
     """Tell nothing."""
 
 
+def loading(quiet: bool) -> AbstractContextManager[Any]:
+    """A sign of life on a terminal while large libraries are imported."""
+    console = messages()
+    if quiet or not console.is_terminal:
+        return nullcontext()
+    return console.status("loading NumPy, scikit-learn and Numba")
+
+
 def has_colour(console: Console) -> bool:
     """Whether colours can tell anything, or signs must."""
     return console.color_system is not None and not console.no_color
@@ -65,8 +75,7 @@ def indented(content: RenderableType) -> Padding:
 
 def megabytes(count: int) -> str:
     """A number of bytes as people read it."""
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1000 or unit == "MB":
-            break
-        count = round(count / 1000, 1)  # type: ignore[assignment]
-    return f"{count:,} {unit}"
+    if count < 1000:
+        return f"{count} bytes"
+    unit, size = ("KB", 1000) if count < 999_950 else ("MB", 1_000_000)
+    return f"{round(count / size, 1):,} {unit}"

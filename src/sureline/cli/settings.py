@@ -19,6 +19,7 @@ OWN_OPTIONS = {
     "max_iter": "--passes",
     "shuffle": "--no-shuffle",
     "random_state": "--seed",
+    "n_jobs": "--jobs",
     "estimator": "--rule",
     "ngrams": "--ngrams",
     "chars": "--chars",
@@ -32,7 +33,7 @@ OWN_OPTIONS = {
     "min_count": "--min-count",
     "max_features": "--max-features",
 }
-NOT_FOR_STREAMS = ("early_stopping", "validation_fraction", "n_iter_no_change", "n_jobs")
+NOT_FOR_STREAMS = ("early_stopping", "validation_fraction", "n_iter_no_change")
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,20 @@ from sureline.cli.options import (
     SkipBad,
     TextColumn,
     WeightColumn,
-    complete_from,
     complete_rules,
+)
+from sureline.cli.text_options import (
+    Bits,
+    Chars,
+    CharScope,
+    CountsOption,
+    Kind,
+    Lowercase,
+    MaxFeatures,
+    MinCount,
+    Ngrams,
+    Normalize,
+    StopWords,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +42,6 @@ if TYPE_CHECKING:
     from sureline.cli.training import Finished, Plan
 
 LEARNING = "Learning"
-FEATURES = "Features of texts"
 LONG_RUNS = "Long runs"
 
 
@@ -137,6 +148,17 @@ def train(
             rich_help_panel=LEARNING,
         ),
     ] = 256,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            metavar="N",
+            show_default=False,
+            help="Learn with N threads, -1 for one a core: each learns a share of the rows, and "
+            "after every pass they are joined. Default: 1.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(
@@ -158,110 +180,17 @@ def train(
             rich_help_panel=LEARNING,
         ),
     ] = None,
-    ngrams: Annotated[
-        str,
-        typer.Option(
-            "--ngrams",
-            metavar="A,B",
-            help="From how many neighbouring words to how many make a feature; or none.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = "1,2",
-    chars: Annotated[
-        str,
-        typer.Option(
-            "--chars",
-            metavar="A,B",
-            help="The same for neighbouring characters.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = "none",
-    char_scope: Annotated[
-        str,
-        typer.Option(
-            "--char-scope",
-            metavar="SCOPE",
-            help="Look for characters within words, or anywhere in the text.",
-            autocompletion=complete_from(("words", "text")),
-            rich_help_panel=FEATURES,
-        ),
-    ] = "words",
-    lowercase: Annotated[
-        bool,
-        typer.Option(
-            " /--no-lowercase",
-            show_default=False,
-            help="Tell upper case from lower case.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = True,
-    counts: Annotated[
-        str,
-        typer.Option(
-            "--counts",
-            metavar="HOW",
-            help="What a feature is worth: binary, counts or log.",
-            autocompletion=complete_from(("binary", "counts", "log")),
-            rich_help_panel=FEATURES,
-        ),
-    ] = "binary",
-    normalize: Annotated[
-        bool,
-        typer.Option(
-            " /--no-normalize",
-            show_default=False,
-            help="Do not scale texts to the same length.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = True,
-    features: Annotated[
-        str,
-        typer.Option(
-            "--features",
-            metavar="KIND",
-            help="A column for each feature (vocabulary), or a fixed number shared (hash).",
-            autocompletion=complete_from(("vocabulary", "hash")),
-            rich_help_panel=FEATURES,
-        ),
-    ] = "vocabulary",
-    bits: Annotated[
-        int,
-        typer.Option(
-            "--bits",
-            metavar="B",
-            help="With --features hash: there are 2^B columns.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = 22,
-    min_count: Annotated[
-        int,
-        typer.Option(
-            "--min-count",
-            metavar="N",
-            help="How many texts must have a feature before it counts.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = 1,
-    max_features: Annotated[
-        int | None,
-        typer.Option(
-            "--max-features",
-            metavar="N",
-            show_default=False,
-            help="The most features to keep; the least certain are forgotten.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    stop_words: Annotated[
-        str | None,
-        typer.Option(
-            "--stop-words",
-            metavar="FILE",
-            show_default=False,
-            help="A file of words to leave out, one a line.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
+    ngrams: Ngrams = "1,2",
+    chars: Chars = "none",
+    char_scope: CharScope = "words",
+    lowercase: Lowercase = True,
+    counts: CountsOption = "binary",
+    normalize: Normalize = True,
+    features: Kind = "vocabulary",
+    bits: Bits = 22,
+    min_count: MinCount = 1,
+    max_features: MaxFeatures = None,
+    stop_words: StopWords = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -326,11 +255,19 @@ def train(
     }
 
     from sureline.cli.describing import describe_bad
-    from sureline.cli.screen import say, silent, warn
+    from sureline.cli.screen import loading, say, silent, warn
 
-    with _loading(quiet):
+    with loading(quiet):
         from sureline.cli.settings import Settings, text_parameters
         from sureline.cli.training import Interrupted, Plan, Training
+        from sureline.estimators.sharding import count_jobs
+
+    try:
+        threads = count_jobs(jobs, "--jobs")
+    except InvalidParameter:
+        raise InvalidParameter(
+            f"--jobs takes a number of threads, or -1 for one a core, got {jobs}"
+        ) from None
 
     changed = text_parameters(of_texts)
     if continued is not None:
@@ -342,7 +279,7 @@ def train(
             rule,
             tuple(settings or ()),
             changed,
-            {"max_iter": passes, "shuffle": shuffle, "random_state": seed},
+            {"max_iter": passes, "shuffle": shuffle, "random_state": seed, "n_jobs": jobs},
         ),
         reading={
             "text": text,
@@ -365,6 +302,7 @@ def train(
         every=100_000 if every is None else every,
         resume=resume,
         continued=continued,
+        jobs=threads,
     )
     training = Training(plan, _progress(quiet), silent if quiet else say, warn)
     try:
@@ -381,18 +319,6 @@ def train(
         typer.echo(dumps(facts, indent=2))
         return
     _show(facts)
-
-
-def _loading(quiet: bool) -> Any:
-    """A sign of life on a terminal while large libraries are imported."""
-    from contextlib import nullcontext
-
-    from sureline.cli.screen import messages
-
-    console = messages()
-    if quiet or not console.is_terminal:
-        return nullcontext()
-    return console.status("loading NumPy, scikit-learn and Numba")
 
 
 def _progress(quiet: bool) -> Progress:

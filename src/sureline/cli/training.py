@@ -31,11 +31,13 @@ from sureline.data import Batch, LongestRun, Reader, mix
 from sureline.data.mixing import row_bytes
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.saving import save
-from sureline.estimators.streaming import Counts, Stream, count_features, typed_labels
+from sureline.estimators.streaming import Counts, Stream, typed_labels
 
 MB = 2**20
 # So many rows of one label at the beginning of an input that keeps its order are worth a warning.
 MANY = 10_000
+# The course of training is noted so often while the number of examples doubles.
+POINTS = 8
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Plan:
     every: int = 100_000
     resume: bool = False
     continued: str | None = None
+    jobs: int = 1
 
     def options(self) -> dict[str, Any]:
         """What a resumed run must have in common with the one that wrote the checkpoint."""
@@ -73,6 +76,8 @@ class Plan:
             "buffer": self.buffer,
             "classes": self.classes,
             "continue": None if self.continued is None else _checksum(self.continued),
+            # Checkpoints end rounds, so that what several jobs learn depends on where they are.
+            **({"jobs": self.jobs, "every": self.every} if self.jobs > 1 else {}),
         }
 
 
@@ -141,6 +146,7 @@ class Training:
         self.rng = np.random.RandomState(plan.seed)
         self.watch = LabelWatch(not plan.shuffle, int(plan.buffer * MB))
         self._done = self._read = 0
+        self._saved: int | None = None
         self._total: int | None = None
 
     # -- the run -------------------------------------------------------------------------------
@@ -161,7 +167,9 @@ class Training:
             self.progress.end()
             stream = self._finished()
             with self.patience.working():
-                save(stream.model, self.plan.model, {"columns": self.columns})
+                self._note_course(stream)
+                notes = {"columns": self.columns, "curve": self.position.curve}
+                save(stream.model, self.plan.model, notes)
         return Finished(
             stream.model, stream, self.position, perf_counter() - begun, self.position.skipped
         )
@@ -204,10 +212,11 @@ class Training:
             )
         model.set_params(max_iter=plan.passes)
         self._adopt(model)
+        self._saved = self.position.examples
         self.say(f"going on from {plan.checkpoint}, after {self.position.examples:,} examples")
 
     def _adopt(self, model: Any, labels: Sequence[Any] = ()) -> Stream:
-        self.stream = Stream(model, self.plan.classes, labels)
+        self.stream = Stream(model, self.plan.classes, labels, self.plan.jobs)
         return self.stream
 
     def _counts(self, stream: Stream) -> Counts:
@@ -239,6 +248,8 @@ class Training:
     def _end_pass(self) -> None:
         """Stand at the beginning of the next pass."""
         position = self.position
+        if self.stream is not None:
+            self.stream.gather()
         position.passes += 1
         position.rows, position.digest = 0, [0, 0]
         position.random = random_state(self.rng)
@@ -316,18 +327,27 @@ class Training:
                 position = self.position
                 position.rows += len(piece)
                 position.examples += len(piece)
+                if position.examples == next_point(position.examples - 1):
+                    self._note_course(stream)
                 if self.plan.checkpoint is not None:
                     position.digest = add_rows(position.digest, piece)
                     if position.examples % self.plan.every == 0:
+                        stream.gather()
                         self._save_checkpoint()
             self._done += piece.text.nbytes if piece.text is not None else piece.nbytes
             self.progress.tell(self._moment(stream))
             start = stop
 
+    def _note_course(self, stream: Stream) -> None:
+        """Note how many examples have been learned, and mistaken beforehand."""
+        counts, curve = self._counts(stream), self.position.curve
+        if counts.seen > (curve[-1][0] if curve else 0):
+            curve.append([counts.seen, counts.mistakes])
+
     def _rows_to_next_stop(self) -> int:
         """How many rows may be learned in one go."""
         examples = self.position.examples
-        stops = [self.progress.next_stop(examples)]
+        stops = [self.progress.next_stop(examples), next_point(examples)]
         if self.plan.checkpoint is not None:
             stops.append(examples - examples % self.plan.every + self.plan.every)
         return min((stop - examples for stop in stops if stop is not None), default=2**62)
@@ -352,12 +372,11 @@ class Training:
 
     def _moment(self, stream: Stream) -> Moment:
         """How far the run has come."""
-        model = stream.model
         return Moment(
             self.position.examples,
             self._counts(stream),
-            model.classes_.size if model.__sklearn_is_fitted__() else 0,
-            count_features(model),
+            stream.classes,
+            stream.features,
             self._done,
             self._share(),
         )
@@ -404,13 +423,23 @@ class Training:
             "position": self.position.as_json(),
         }
         save(stream.model, self.plan.checkpoint, {"columns": self.columns, "run": run})
+        self._saved = self.position.examples
         return True
 
     def _save_interrupted(self) -> str:
         """Save what can be saved, and say how to go on."""
         come = f"interrupted after {self.position.examples:,} examples"
-        with self.patience.working():
-            saved = self._save_checkpoint()
+        if self.stream is not None and self.stream.in_round:
+            # To end the round here would lead to another model.
+            if self._saved is not None:
+                return (
+                    f"{come}, of which {self._saved:,} are saved in {self.plan.checkpoint}; to go "
+                    "on from there, give the same command with --resume"
+                )
+            saved = False
+        else:
+            with self.patience.working():
+                saved = self._save_checkpoint()
         if saved:
             return (
                 f"{come}, which are saved in {self.plan.checkpoint}; to go on, give the same "
@@ -496,6 +525,14 @@ class LabelWatch:
         return (
             f"{sentence}; raise --buffer above {self._limit / MB:g} MB, or mix the rows beforehand"
         )
+
+
+def next_point(examples: int) -> int:
+    """The next number of examples, above this one, at which the course of training is noted."""
+    if examples < POINTS:
+        return examples + 1
+    step = (1 << (examples.bit_length() - 1)) // POINTS
+    return examples - examples % step + step
 
 
 def label_type_of(model: Any) -> str:

@@ -21,9 +21,17 @@ from sureline.estimators.merging import Merging
 from sureline.estimators.predicting import Predicting
 from sureline.estimators.rows import as_rows
 from sureline.estimators.saving import Saving
+from sureline.estimators.sharding import Crew, Rounds, check_copies, count_jobs
 from sureline.features.rows import Rows
 from sureline.model import State
 from sureline.rules import Rule
+
+N_JOBS = (
+    "How many threads `fit` learns with, -1 for one a core. Each learns a part of the examples "
+    "into a copy of the model, and after every pass they are rejoined; a seed gives the same model "
+    "for the same number of jobs. None means 1, unless `joblib.parallel_config` says otherwise. "
+    "`partial_fit` uses one thread."
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,6 +72,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
     n_iter_no_change: int = described(
         2, "How many passes without a new best accuracy early stopping waits for."
     )
+    n_jobs: int | None = described(None, N_JOBS)
     calibration: Literal["online"] | None = described(
         None,
         "None: probabilities are those of the weights' distribution. 'online': they are honest; "
@@ -124,18 +133,25 @@ class OnlineClassifier(Merging, Saving, Predicting):
 
         state = self._begin(learner, X.shape[1], classes.size)
         best, accuracies = state, list[float]()
-        judged, answers = rows.take(held), codes[held]
-        for number in range(self.max_iter):
-            order = rng.permutation(train) if self.shuffle else train
-            learner.learn(state, rows, codes, weight, order, rank, counting=number == 0)
-            if self.early_stopping:
-                right = self._winners(learner.scores(state, judged)) == answers
-                accuracies.append(float(np.average(right, weights=weight[held])))
-                leading = int(np.argmax(accuracies)) + 1
-                if leading == len(accuracies):
-                    best = state.copy()
-                elif len(accuracies) - leading >= self.n_iter_no_change:
-                    break
+        judged = rows.take(held) if held.size else rows.part(0, 0)
+        answers = codes[held]
+        with Crew(count_jobs(self.n_jobs, self._name)) as crew:
+            check_copies(state, crew.jobs, self.memory_limit_gb, self._name)
+            rounds = Rounds(learner, state, crew) if crew.jobs > 1 else None
+            for number in range(self.max_iter):
+                order = rng.permutation(train) if self.shuffle else train
+                if rounds is None:
+                    learner.learn(state, rows, codes, weight, order, rank, counting=number == 0)
+                else:
+                    rounds.learn(rows, codes, weight, order, rank, counting=number == 0)
+                if self.early_stopping:
+                    right = self._winners(learner.scores(state, judged)) == answers
+                    accuracies.append(float(np.average(right, weights=weight[held])))
+                    leading = int(np.argmax(accuracies)) + 1
+                    if leading == len(accuracies):
+                        best = state.copy()
+                    elif len(accuracies) - leading >= self.n_iter_no_change:
+                        break
         self.n_iter_ = self.max_iter
         if self.early_stopping:
             best.counts = state.counts

@@ -20,7 +20,9 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.learner import Floats
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.rows import as_rows
+from sureline.estimators.sharding import Crew, Shards
 from sureline.estimators.text import TextClassifier
+from sureline.estimators.text_sharding import TextShards
 from sureline.features.rows import Rows
 
 WHOLE = re.compile(r"[-+]?\d+(?:\.0*)?", re.ASCII)
@@ -63,6 +65,9 @@ class Answers:
 class Stream:
     """Learns batches into a model, one after the other; how the rows are cut makes no difference.
 
+    With several jobs, rows are learned in rounds: each job learns its share into a copy of the
+    model, and `gather` ends the round. A row that shows a new class is learned between two rounds.
+
     Parameters
     ----------
     model : TextClassifier or OnlineClassifier
@@ -71,6 +76,8 @@ class Stream:
         Labels to know beforehand, as text; they become what the labels of the first batch are.
     labels : sequence, default=()
         Labels to know beforehand, as the rows have them, if none are named by `classes`.
+    jobs : int, default=1
+        How many threads learn.
 
     Examples
     --------
@@ -89,23 +96,46 @@ class Stream:
     """
 
     def __init__(
-        self, model: Any, classes: Sequence[str] | None = None, labels: Sequence[Any] = ()
+        self,
+        model: Any,
+        classes: Sequence[str] | None = None,
+        labels: Sequence[Any] = (),
+        jobs: int = 1,
     ) -> None:
         self.model = model
+        self._crew = Crew(jobs) if jobs > 1 else None
+        self._shards: Shards | None = None
         self._named = None if classes is None else list(classes)
         self._classes: NDArray[Any] | None = as_labels(list(labels)) if labels else None
 
     @property
+    def in_round(self) -> bool:
+        """Whether jobs have learned rows that the model has not."""
+        return self._shards is not None and self._shards.busy
+
+    @property
     def counts(self) -> Counts:
         """How much has been learned so far."""
-        if not self.model.__sklearn_is_fitted__():
+        if self._shards is not None and self._shards.busy:
+            updates, mistakes, seen = (int(count) for count in self._shards.counts)
+        elif self.model.__sklearn_is_fitted__():
+            updates, mistakes, seen = (int(count) for count in self.model._state.counts)
+        else:
             return Counts()
-        updates, mistakes, seen = (int(count) for count in self.model._state.counts)
         return Counts(seen, updates, mistakes)
 
     @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        if self._shards is not None and self._shards.busy:
+            return self._shards.classes
+        return int(self.model.classes_.size) if self.model.__sklearn_is_fitted__() else 0
+
+    @property
     def features(self) -> int:
-        """How many features there are."""
+        """How many features there are; in a round, how many one job knows at most."""
+        if self._shards is not None and self._shards.busy:
+            return self._shards.features
         return count_features(self.model)
 
     def learn(self, batch: Batch, settled: bool = False, learning: bool = True) -> None:
@@ -126,25 +156,84 @@ class Stream:
         labels = _labels_of(batch)
         if self._named is not None:
             self._classes, self._named = typed_labels(self._named, labels.dtype), None
+        if self._crew is None or not learning:
+            self._learn_alone(batch, labels, settled, learning)
+            return
+        begin = 0
+        for row in self._rows_of_new_classes(labels, batch):
+            self._deal(self._crew, batch.slice(begin, row), labels[begin:row], settled)
+            self.gather()
+            self._learn_alone(batch.slice(row, row + 1), labels[row : row + 1], settled)
+            self._shards, begin = None, row + 1
+        self._deal(self._crew, batch.slice(begin, len(batch)), labels[begin:], settled)
+
+    def gather(self) -> None:
+        """End a round: let the model have all that its jobs have learned."""
+        if self._shards is not None:
+            with self.model._gate.writing:
+                self._shards.gather()
+
+    def _rows_of_new_classes(self, labels: NDArray[Any], batch: Batch) -> list[int]:
+        """The rows that first show a class, in order; rows that do not count show none."""
+        fitted = self.model.__sklearn_is_fitted__()
+        known = [self.model._labels] if fitted else []
+        known += [] if self._classes is None else [self._classes]
+        kept = np.arange(labels.size)
+        if batch.weight is not None:
+            kept = np.flatnonzero(batch.weight > 0)
+        every = set(np.concatenate(known).tolist()) if known else set()
+        rows = list[int]()
+        values, first = np.unique(labels[kept], return_index=True)
+        for value, place in zip(values.tolist(), first.tolist(), strict=True):
+            if value not in every:
+                rows.append(int(kept[place]))
+        return sorted(rows)
+
+    def _deal(self, crew: Crew, batch: Batch, labels: NDArray[Any], settled: bool) -> None:
+        """Let every job learn its share of rows, all of whose classes are known."""
+        if not len(batch):
+            return
+        model = self.model
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        with model._gate.writing:
+            if batch.text is not None:
+                known, weight = model._ready(labels, weight)
+                shards = self._shards
+                if not isinstance(shards, TextShards):
+                    shards = self._shards = TextShards(model, known, crew)
+                shards.learn_texts(batch.text, labels, weight, self._classes, settled, batch.given)
+                return
+            learner = model._stream_learner()
+            if self._shards is None:
+                self._shards = Shards(model, learner, crew, type(model).__name__)
+            weight = model._stream_weights(learner, labels, weight)
+            rows, width = self._numbers(batch)
+            self._shards.learn(rows, labels, weight, self._classes, width)
+            model.n_features_in_ = width
+
+    def _learn_alone(
+        self, batch: Batch, labels: NDArray[Any], settled: bool, learning: bool = True
+    ) -> None:
+        """Learn rows one after the other, right into the model."""
+        model = self.model
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
-            self.model._take_in(
+            model._take_in(
                 *(batch.text, labels, weight, self._classes, batch.given, settled, learning)
             )
-        else:
-            self._learn_numbers(batch, labels, weight)
-
-    def _learn_numbers(self, batch: Batch, labels: NDArray[Any], weight: Floats) -> None:
-        """Learn sparse rows; the model gets as many features as the widest row needs."""
-        model: Any = self.model
-        rows = _number_rows(model, batch)
-        widest = int(rows.indices.max(initial=0)) + 1
-        width = max(widest, getattr(model, "n_features_in_", 1))
+            return
+        rows, width = self._numbers(batch)
         with model._gate.writing:
             learner = model._stream_learner()
             weight = model._stream_weights(learner, labels, weight)
             model._learn_rows(learner, rows, labels, weight, self._classes, width)
             model.n_features_in_ = width
+
+    def _numbers(self, batch: Batch) -> tuple[Rows, int]:
+        """Sparse rows, and as many features as the widest row so far needs."""
+        rows = _number_rows(self.model, batch)
+        widest = int(rows.indices.max(initial=0)) + 1
+        return rows, max(widest, getattr(self.model, "n_features_in_", 1))
 
     def settle(self) -> None:
         """Give back the room kept for features that never came; learning may go on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, Self, cast
 
@@ -22,24 +22,22 @@ from sureline.estimators.explaining import Explanation, Reasons, Share, Telling
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.learner import Floats, Learner
 from sureline.estimators.merging import Merging
-from sureline.estimators.online import OnlineClassifier
+from sureline.estimators.online import N_JOBS, OnlineClassifier
 from sureline.estimators.predicting import Predicting
 from sureline.estimators.saving import Saving
+from sureline.estimators.sharding import Crew, count_jobs
 from sureline.estimators.text_merging import merge_texts
 from sureline.estimators.text_options import TextOptions
 from sureline.estimators.text_saving import text_from_parts, text_parts
+from sureline.estimators.text_sharding import TextShards
 from sureline.features.rows import Rows
 from sureline.features.scheme import PIECE, Found, Scheme
 from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabulary, largest
 from sureline.model import State
 
 TWO, ONE = np.arange(2), np.arange(1)
-UNUSED = (
-    "max_iter",
-    "shuffle",
-    "random_state",
-    "calibration",
-)  # of the estimator; TextClassifier has its own
+# Of the estimator; TextClassifier has its own.
+UNUSED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
 
 
 @dataclass
@@ -59,6 +57,10 @@ class Knowledge:
     def learner(self) -> Learner:
         """What learns rows."""
         return self.online._learner()
+
+    def shard(self, online: OnlineClassifier, columns: Vocabulary | Hashing) -> Knowledge:
+        """The same knowledge with other columns and weights."""
+        return replace(self, online=online, columns=columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the learner, which compiled code belongs to."""
@@ -89,7 +91,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     estimator: OnlineClassifier | None = described(
         None,
         "The online classifier that learns the weights, or None for the default. Its own "
-        "`max_iter`, `shuffle`, `random_state` and `calibration` are not used: these here are.",
+        "`max_iter`, `shuffle`, `random_state`, `n_jobs` and `calibration` are not used: these "
+        "here are.",
         positional=True,
     )
     weighting: Literal["auto", "idf", "nb"] | None = described(
@@ -119,6 +122,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     random_state: int | np.random.RandomState | None = described(
         None, "Where the random orders come from; a number makes every run the same."
     )
+    n_jobs: int | None = described(None, N_JOBS)
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -151,16 +155,20 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         online, learner = known.online, known.learner
         weight = online._batch_weights(learner, classes, y, weight)
         rng = check_random_state(self.random_state)
-        with self._gate.writing:
+        with self._gate.writing, Crew(count_jobs(self.n_jobs, "TextClassifier")) as crew:
+            shards = TextShards(self, known, crew)
             if self.counts_first:
                 self._learn(known, learner, texts, y, weight, classes, learning=False)
             for number in range(self.max_iter):
-                if self.shuffle:
-                    order = rng.permutation(len(texts))
-                    ordered = texts.take(pa.array(order)), y[order], weight[order]
-                else:
-                    ordered = texts, y, weight
+                order = rng.permutation(len(texts)) if self.shuffle else np.arange(len(texts))
                 settled = number > 0 or self.counts_first
+                if crew.jobs > 1:
+                    shards.learn_texts(texts, y, weight, classes, settled, order=order)
+                    shards.gather()
+                    continue
+                ordered = texts, y, weight
+                if self.shuffle:
+                    ordered = texts.take(pa.array(order)), y[order], weight[order]
                 self._learn(known, learner, *ordered, classes, settled)
             with self._gate.change():
                 self._known = known
@@ -512,6 +520,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             raise InvalidParameter(
                 f"TextClassifier: counts_first must be True or False, got {self.counts_first!r}"
             )
+        count_jobs(self.n_jobs, "TextClassifier")
         online = self._chosen()
         online.__dict__["_own_gate"] = self._gate
         online._weighting = self._weighs(online)
@@ -606,20 +615,24 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     ) -> None:
         """Learn more texts on top of what is known, as they come."""
         with self._gate.writing:
-            first = not hasattr(self, "_known")
-            known = self._begin() if first else self._known
-            online = known.online
-            if self._options() != known.options:
-                raise InvalidParameter(
-                    "TextClassifier: partial_fit cannot go on after set_params has changed how "
-                    "texts are read or learned; fit anew, or change it back"
-                )
-            online._check_stream()
-            learner = known.learner
-            weight = online._stream_weights(learner, y, weight)
-            if first:
-                self._known, self.n_iter_ = known, 1
-            self._learn(known, learner, texts, y, weight, classes, settled, given, learning)
+            known, weight = self._ready(y, weight)
+            self._learn(known, known.learner, texts, y, weight, classes, settled, given, learning)
+
+    def _ready(self, y: NDArray[Any], weight: Floats) -> tuple[Knowledge, Floats]:
+        """What is known, to be added to, and the weights of the texts that are to be learned."""
+        first = not hasattr(self, "_known")
+        known = self._begin() if first else self._known
+        known.online.__dict__["_own_gate"] = self._gate  # a copy of a model has one of its own
+        if self._options() != known.options:
+            raise InvalidParameter(
+                "TextClassifier: partial_fit cannot go on after set_params has changed how "
+                "texts are read or learned; fit anew, or change it back"
+            )
+        known.online._check_stream()
+        weight = known.online._stream_weights(known.learner, y, weight)
+        if first:
+            self._known, self.n_iter_ = known, 1
+        return known, weight
 
     def _learn(
         self,
@@ -654,7 +667,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
                         online._state = online._state.with_features(
                             room + 1, online.memory_limit_gb, "TextClassifier"
                         )
-                    with self._gate.change():
+                    with online._gate.change():
                         rows, stop = columns.enter(found, begin, normalize, learner.dtype)
                 part = slice(piece.start + begin, piece.start + stop)
                 online._learn_rows(
@@ -673,7 +686,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             named = columns.named_columns()
             weights = np.abs(known.learner.weights(state, named + 1)).max(axis=1)
             held: Any = columns.pruned(largest(weights, KEPT_NAMES))
-            with self._gate.change():
+            with online._gate.change():
                 columns.held = held
             return
         count = columns.features
@@ -681,9 +694,9 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             sure = -state.table[1 : count + 1, 1, : state.used].min(axis=1)
         else:
             sure = np.abs(known.learner.weights(state)[1 : count + 1]).max(axis=1)
-        kept = largest(sure, max(1, int(KEPT_SHARE * count)))
+        kept = largest(sure, int(KEPT_SHARE * count))
         held, state = columns.pruned(kept), state.with_rows(kept)
-        with self._gate.change():
+        with online._gate.change():
             columns.held, online._state = held, state
 
     def _views(self, X: Any) -> Iterator[Callable[[], Rows]]:

@@ -1,5 +1,71 @@
-"""How good a model is, and how sure: measures over predictions."""
+"""How good a model is, and how sure: protocols, tests of significance, curves and measures.
 
-from sureline.evaluation.entropy import label_entropy
+Names are imported when they are first used.
+"""
 
-__all__ = ["label_entropy"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sureline.evaluation.ablation import Ablation, feature_ablation, text_feature_groups
+    from sureline.evaluation.baselines import Majority, majority_baseline
+    from sureline.evaluation.confusion import Confusion, confusion_counts
+    from sureline.evaluation.curves import LearningCurve, learning_curve
+    from sureline.evaluation.entropy import label_entropy
+    from sureline.evaluation.prequential import Progression, progressive
+    from sureline.evaluation.protocols import Judgement, growing_blocks, hold_out, k_fold
+    from sureline.evaluation.reliability import Calibration, calibration
+    from sureline.evaluation.report import write_report
+    from sureline.evaluation.significance import McNemar, mcnemar, mean_rank
+
+__all__ = [
+    "Ablation",
+    "Calibration",
+    "Confusion",
+    "Judgement",
+    "LearningCurve",
+    "Majority",
+    "McNemar",
+    "Progression",
+    "calibration",
+    "confusion_counts",
+    "feature_ablation",
+    "growing_blocks",
+    "hold_out",
+    "k_fold",
+    "label_entropy",
+    "learning_curve",
+    "majority_baseline",
+    "mcnemar",
+    "mean_rank",
+    "progressive",
+    "text_feature_groups",
+    "write_report",
+]
+
+# No module may have the name of something it offers: importing it would hide the other.
+_HOMES = {
+    "ablation": ("Ablation", "feature_ablation", "text_feature_groups"),
+    "baselines": ("Majority", "majority_baseline"),
+    "confusion": ("Confusion", "confusion_counts"),
+    "curves": ("LearningCurve", "learning_curve"),
+    "entropy": ("label_entropy",),
+    "prequential": ("Progression", "progressive"),
+    "protocols": ("Judgement", "growing_blocks", "hold_out", "k_fold"),
+    "reliability": ("Calibration", "calibration"),
+    "report": ("write_report",),
+    "significance": ("McNemar", "mcnemar", "mean_rank"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sureline.evaluation' has no attribute {name!r}")
+    return getattr(import_module(f"sureline.evaluation.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -15,6 +15,7 @@ from sureline.errors import ModelFileError
 from sureline.features.naming import Names, roomy
 from sureline.features.rows import Rows
 from sureline.features.scheme import Found
+from sureline.kernels.joining import LIST_KEYS
 from sureline.kernels.vocabulary import (
     ENLARGE,
     ENTER_ROWS,
@@ -77,6 +78,12 @@ class Vocabulary:
         """
         return self.features if self.least == 1 else -1
 
+    def copy(self) -> Vocabulary:
+        """The same columns, which further texts leave alone."""
+        copy = Vocabulary(self.least, self.most)
+        copy.held = _copied(self.held)
+        return copy
+
     def reserve(self, found: Found, first: int) -> int:
         """Make room for all that is found from a row on; return how many columns there may be."""
         held = self.held
@@ -132,10 +139,8 @@ class Vocabulary:
 
     def keys(self) -> NDArray[np.uint64]:
         """The fingerprint of every column."""
-        table = self.held.table
         keys = np.zeros(self.features, np.uint64)
-        entered = (table[:, 1] > 0) & (table[:, 1] <= self.features)
-        keys[(table[entered, 1] - np.uint64(1)).astype(np.intp)] = table[entered, 0]
+        LIST_KEYS.compiled("float64")(self.held.table, keys)
         return keys
 
     def waiting(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -170,8 +175,8 @@ class Vocabulary:
 
 def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     """The places of so many of the largest values, in order; of equal ones, the first."""
-    if count >= values.size:
-        return np.arange(values.size)
+    if count >= values.size or not count:
+        return np.arange(min(count, values.size))
     least = np.partition(values, values.size - count)[values.size - count]
     chosen = values > least
     ties = np.flatnonzero(values == least)
@@ -230,6 +235,12 @@ class Hashing:
     def unknown(self) -> int:
         """No feature is unknown."""
         return -1
+
+    def copy(self) -> Hashing:
+        """The same columns and names, which further texts leave alone."""
+        copy = Hashing(self.features.bit_length() - 1, bool(self.held.bits.size))
+        copy.held = _copied(self.held)
+        return copy
 
     def reserve(self, found: Found, first: int) -> int:
         """Make room for the names of all that is found from a row on."""
@@ -290,6 +301,12 @@ class Hashing:
         names = self.held.names.kept(kept)
         sizes = np.array([kept.size, 0, names.letters.size])
         return Named(np.packbits(bits, bitorder="little"), columns, sizes, names)
+
+
+def _copied(held: Any) -> Any:
+    """The arrays of a vocabulary, copied."""
+    arrays = (part.copy() for part in held[:-1])
+    return type(held)(*arrays, Names(*(part.copy() for part in held.names)))
 
 
 def _empty_rows(found: Found, first: int, dtype: str) -> Rows:

@@ -134,7 +134,7 @@ def _add_counts(
     most = np.iinfo(np.int32).max
     for state, places, numbers in zip(states, classes, rows, strict=True):
         have = min(state.features, merged.features) + 1
-        where = np.arange(have) if numbers is None else _table_rows(numbers)
+        where = np.arange(have) if numbers is None else table_rows(numbers)
         for k, place in enumerate(places):
             total = merged.tallies[where, place].astype(np.int64) + state.tallies[: where.size, k]
             merged.tallies[where, place] = np.minimum(total, most)
@@ -316,7 +316,7 @@ def _places(
             stop = max(start, min(start + step, have, size))
             yield slice(start, stop), slice(0, stop - start)
         return
-    target = _table_rows(rows)
+    target = table_rows(rows)
     order = np.argsort(target, kind="stable")
     target = target[order]
     for start in range(0, size, step):
@@ -324,7 +324,7 @@ def _places(
         yield order[begin:end], target[begin:end] - start
 
 
-def _table_rows(features: Indices) -> Indices:
+def table_rows(features: Indices) -> Indices:
     """The rows of the table that belong to `features`, after the constant one's."""
     return np.concatenate([np.zeros(1, np.intp), 1 + np.asarray(features, np.intp)])
 
@@ -345,7 +345,7 @@ def _merge_full(
     shares = [state.merged if how in ("kl", "mean") else 1 for state in states]
     total, priors = float(sum(shares)), _priors(states, how)
     places = [
-        np.arange(min(state.features + 1, size)) if each is None else _table_rows(each)
+        np.arange(min(state.features + 1, size)) if each is None else table_rows(each)
         for state, each in zip(states, rows, strict=True)
     ]
     begun = variance if how == "mean" else 1.0 / variance

@@ -19,6 +19,7 @@ Cite: Koby Crammer, Alex Kulesza and Mark Dredze. Adaptive regularization of wei
 NIPS 2009.
 """
 
+from sureline.rules.parameters import COSTS
 from sureline.rules.registry import (
     COVARIANCES,
     Parameter,
@@ -95,6 +96,7 @@ register(
                 float("inf"),
                 "How little an example counts: a large r learns slowly and forgives wrong labels, "
                 "a small one follows every example.",
+                grid=COSTS,
             ),
         ),
         constants=lambda r: (r,),

@@ -18,6 +18,7 @@ with AROW. Absolute weights above 1 would let the variances collapse after a few
 Cite: Koby Crammer and Daniel Lee. Learning via Gaussian herding. NIPS 2010.
 """
 
+from sureline.rules.parameters import COSTS
 from sureline.rules.registry import (
     COVARIANCES,
     Parameter,
@@ -70,6 +71,7 @@ register(
                 0.0,
                 float("inf"),
                 "What missing the margin costs: a small C learns slowly and forgives wrong labels.",
+                grid=COSTS,
             ),
         ),
         constants=lambda C: (C,),

@@ -6,6 +6,9 @@ from scipy.special import ndtri
 
 from sureline.rules.registry import Parameter
 
+# What costs and their like are searched over: half powers of ten about 1.
+COSTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+
 CONFIDENCE = Parameter(
     "confidence",
     0.9,
@@ -15,6 +18,7 @@ CONFIDENCE = Parameter(
     "just learned is classified right. At 0.5 the constraint asks for nothing that the zero model "
     "lacks, so that nothing is ever learned.",
     closed="left",
+    grid=(0.51, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99),
 )
 INITIAL_VARIANCE = Parameter(
     "initial_variance",
@@ -23,6 +27,7 @@ INITIAL_VARIANCE = Parameter(
     1e6,
     "The variance of every weight before any example.",
     closed="left",
+    grid=(1.0,),  # "stdev" predicts the same with any, for "variance" it acts as confidence does
 )
 SLACK_COST = Parameter(
     "C",
@@ -31,6 +36,7 @@ SLACK_COST = Parameter(
     math.inf,
     "What missing the constraint costs: a small C forgives wrong labels, a large one comes close "
     "to the hard constraint of CW.",
+    grid=COSTS,
 )
 AGGRESSIVENESS = Parameter(
     "C",
@@ -39,9 +45,10 @@ AGGRESSIVENESS = Parameter(
     math.inf,
     "What missing the margin costs: a small C learns slowly and forgives wrong labels, a large one "
     "comes close to the hard margin. Without effect for variant 0, whose margin is hard.",
+    grid=COSTS,
 )
 ADAGRAD = (
-    Parameter("eta", 1.0, 0.0, math.inf, "The size of a step."),
+    Parameter("eta", 1.0, 0.0, math.inf, "The size of a step.", grid=COSTS),
     Parameter(
         "l1",
         0.0,
@@ -49,6 +56,7 @@ ADAGRAD = (
         math.inf,
         "How strongly weights are drawn to zero; above 0, most weights are exactly 0.",
         closed="left",
+        grid=(0.0,),  # asked for to get a small model, not a better one
     ),
     Parameter(
         "delta",
@@ -56,6 +64,7 @@ ADAGRAD = (
         0.0,
         math.inf,
         "Added to √G, so that the first steps are not too long.",
+        grid=(0.01, 0.1, 1.0),
     ),
 )
 

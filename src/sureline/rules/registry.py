@@ -35,12 +35,19 @@ Residual = Callable[..., float]
 # It writes α_j, the step along Σg_j, and the precision that constraint j brings.
 Joint = Callable[..., bool]
 
+# Where a search looks if a parameter does not say: shares of a range, or factors on the default.
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
 COVARIANCES = ("diagonal-kl", "diagonal-l2", "diagonal-exact", "full")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number a rule takes: its default, the range it may lie in and what it means."""
+    """A number a rule takes: its default, the range it may lie in and what it means.
+
+    `grid` are the values that a search tries. Without it, they are spread over the range.
+    """
 
     name: str
     default: float
@@ -48,6 +55,18 @@ class Parameter:
     high: float
     meaning: str
     closed: Literal["left", "neither"] = "neither"
+    grid: tuple[float, ...] = ()
+
+    @property
+    def trials(self) -> tuple[float, ...]:
+        """The values that a search tries, the default among them."""
+        if self.grid:
+            spread = self.grid
+        elif math.isfinite(self.high):
+            spread = tuple(self.low + share * (self.high - self.low) for share in SHARES)
+        else:
+            spread = tuple(self.low + (self.default - self.low) * factor for factor in FACTORS)
+        return tuple(sorted({self.default, *spread}))
 
     @property
     def interval(self) -> str:

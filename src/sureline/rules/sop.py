@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from sureline.rules.parameters import COSTS
 from sureline.rules.registry import OwnKernel, Parameter, Rule, Vector, register
 
 
@@ -90,6 +91,7 @@ register(
                 0.0,
                 math.inf,
                 "What every M_p starts from: a large a comes close to the plain perceptron.",
+                grid=COSTS,
             ),
         ),
         constants=lambda a: (a,),

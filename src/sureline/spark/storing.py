@@ -1,0 +1,114 @@
+"""Models to and from any file system that Spark knows."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sureline.errors import ModelFileError
+from sureline.estimators import load, save
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+BATCH = re.compile(r"batch-(\d+)\.sureline")
+KEPT = 2  # models of a stream; the older one is for those who are just reading it
+
+
+class Store:
+    """A folder on a file system that Spark knows.
+
+    Parameters
+    ----------
+    context : SparkContext
+        The context, whose settings tell how to reach the file system.
+    folder : str
+        The folder, such as ``hdfs://host/models`` or a local path; without a scheme it is on the
+        file system that Spark uses by default.
+    """
+
+    def __init__(self, context: SparkContext, folder: str) -> None:
+        jvm: Any = context._jvm
+        self._new_path = jvm.org.apache.hadoop.fs.Path
+        self._folder = self._new_path(folder)
+        self._files = self._folder.getFileSystem(context._jsc.hadoopConfiguration())
+
+    def _path(self, name: str) -> Any:
+        return self._new_path(self._folder, name)
+
+    def put(self, model: Any, name: str, notes: dict[str, Any] | None = None) -> None:
+        """Store a model under a name, all of it or nothing.
+
+        Parameters
+        ----------
+        model : classifier
+            The model.
+        name : str
+            The name of its file; a file of that name is replaced.
+        notes : dict, default=None
+            What else to keep in the file.
+        """
+        unfinished = self._path(f".{name}.{secrets.token_hex(4)}.tmp")
+        with tempfile.TemporaryDirectory() as folder:
+            local = Path(folder) / name
+            save(model, local, notes)
+            source = self._new_path(local.as_uri())
+            self._files.mkdirs(self._folder)
+            self._files.copyFromLocalFile(False, True, source, unfinished)
+        target = self._path(name)
+        if self._files.exists(target):
+            self._files.delete(target, False)
+        if not self._files.rename(unfinished, target):
+            raise ModelFileError(f"{target.toString()} cannot be written")
+
+    def get(self, name: str) -> Any:
+        """The model under a name.
+
+        Parameters
+        ----------
+        name : str
+            The name of its file.
+
+        Returns
+        -------
+        classifier
+            The model.
+        """
+        path = self._path(name)
+        if not self._files.exists(path):
+            raise ModelFileError(f"there is no file {path.toString()}")
+        with tempfile.TemporaryDirectory() as folder:
+            local = Path(folder) / "model.sureline"
+            self._files.copyToLocalFile(False, path, self._new_path(local.as_uri()), True)
+            return load(local)
+
+    # -- the models of a stream ----------------------------------------------------------------
+
+    def batches(self) -> list[int]:
+        """The numbers of the batches after which a model was stored, in order."""
+        if not self._files.exists(self._folder):
+            return []
+        names = [each.getPath().getName() for each in self._files.listStatus(self._folder)]
+        return sorted(int(match[1]) for name in names if (match := BATCH.fullmatch(name)))
+
+    def put_batch(self, model: Any, batch: int) -> None:
+        """Store the model after a batch, and forget those before the last one.
+
+        Parameters
+        ----------
+        model : classifier
+            The model.
+        batch : int
+            The number of the batch.
+        """
+        self.put(model, f"batch-{batch}.sureline", {"batch": batch})
+        for old in self.batches()[:-KEPT]:
+            self._files.delete(self._path(f"batch-{old}.sureline"), False)
+
+    def last_batch(self) -> tuple[int, Any] | None:
+        """The last batch after which a model was stored, and the model; None if there is none."""
+        stored = self.batches()
+        return (stored[-1], self.get(f"batch-{stored[-1]}.sureline")) if stored else None
