@@ -1,5 +1,6 @@
 """A Spark cluster on this machine for tests: a master and workers, each a process of its own."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -81,6 +82,16 @@ def children(pid):
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [int(child) for child in task.read_text().split()]
+    return found
+
+
+def executors(pid):
+    """The executors that a worker has started; for a moment it may have other children, too."""
+    found = []
+    for child in children(pid):
+        with contextlib.suppress(FileNotFoundError):
+            if "CoarseGrainedExecutorBackend" in Path(f"/proc/{child}/cmdline").read_text():
+                found.append(child)
     return found
 
 
