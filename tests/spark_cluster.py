@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from cases import COMPILED
+
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 POOL = "ignore:unclosed running multiprocessing pool:ResourceWarning"  # CrossValidator leaves one
 # For processes that live a minute on small data: compile little, collect garbage on one thread.
@@ -35,6 +37,8 @@ def why_not():
     """Why Spark cannot run here, as a sentence; empty if it can."""
     if find_spec("pyspark") is None:
         return "pyspark is not installed: pip install 'sureline[spark]'"
+    if not COMPILED:
+        return "nothing is compiled in this run, and a cluster of such processes takes very long"
     if java() is None:
         return "Spark needs Java 17 or newer, and there is none on the PATH or in JAVA_HOME"
     return ""
