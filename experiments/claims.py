@@ -14,8 +14,6 @@ from experiments.tables import NONE, make_table
 
 HOLDS, IN_PART, FAILS, UNTESTED = "holds", "in part", "does not hold", "could not be tested"
 
-ENOUGH = 8  # tasks, for one of them to be a small difference
-
 Found = tuple[str, str]  # what was found of a claim, and the verdict
 
 
@@ -38,13 +36,12 @@ def decide(agrees: bool) -> str:
 def weigh(count: float, tasks: int, printed_share: float) -> str:
     """The verdict on "so many of the tasks".
 
-    It holds if the share is the printed one or, where there are enough tasks for that to be a small
-    difference, short of it by one task at most; in part if it is still more than half.
+    It holds if the share is the printed one, or short of it by one task at most; in part if it is
+    still more than half.
     """
     if not tasks:
         return UNTESTED
-    slack = 1 if tasks >= ENOUGH else 0
-    if count >= printed_share * tasks - slack:
+    if count >= printed_share * tasks - 1:
         return HOLDS
     return IN_PART if count > tasks / 2 else FAILS
 

@@ -5,12 +5,13 @@ Reads the claims.csv that each paper's run has written: `python -m experiments.s
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.claims import FAILS, HOLDS, IN_PART, UNTESTED, Claim, read_claims
-from experiments.tables import fill_in, make_table
+from experiments.tables import fill_in, make_table, publish
 
 HERE = Path(__file__).resolve().parent
 PAPERS = {
@@ -66,6 +67,18 @@ def write_summary(folder: Path = HERE) -> None:
     claims = collect(folder)
     fill_in(folder / "README.md", "count", count(claims))
     fill_in(folder / "README.md", "claims", tell(claims))
+
+
+def finish(folder: Path, texts: Mapping[str, str], own: Path) -> None:
+    """End a paper's run: publish and print its texts, and sum up all papers if its claims are new.
+
+    `own` is the paper's own folder; what is written elsewhere is nobody's record.
+    """
+    publish(folder, texts)
+    if folder == own and "claims" in texts:
+        write_summary()
+    print("\n\n".join(texts.values()))
+    print(f"written to {folder}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -89,6 +90,15 @@ def find_file(name: str, folder: Path | None = None) -> Path:
             "in the environment variable SURELINE_DATA"
         )
     return path
+
+
+def find_or_leave(name: str, folder: Path | None = None) -> Path:
+    """The same for a script that cannot do without; it ends with the sentence and exit code 2."""
+    try:
+        return find_file(name, folder)
+    except MissingData as problem:
+        print(problem, file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 def at_hand(name: str, folder: Path | None = None) -> bool:

@@ -1,5 +1,6 @@
 """A Spark cluster on this machine for tests: a master and workers, each a process of its own."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -11,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from cases import COMPILED
 
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 POOL = "ignore:unclosed running multiprocessing pool:ResourceWarning"  # CrossValidator leaves one
@@ -34,6 +37,8 @@ def why_not():
     """Why Spark cannot run here, as a sentence; empty if it can."""
     if find_spec("pyspark") is None:
         return "pyspark is not installed: pip install 'sureline[spark]'"
+    if not COMPILED:
+        return "nothing is compiled in this run, and a cluster of such processes takes very long"
     if java() is None:
         return "Spark needs Java 17 or newer, and there is none on the PATH or in JAVA_HOME"
     return ""
@@ -81,6 +86,16 @@ def children(pid):
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [int(child) for child in task.read_text().split()]
+    return found
+
+
+def executors(pid):
+    """The executors that a worker has started; for a moment it may have other children, too."""
+    found = []
+    for child in children(pid):
+        with contextlib.suppress(FileNotFoundError):
+            if "CoarseGrainedExecutorBackend" in Path(f"/proc/{child}/cmdline").read_text():
+                found.append(child)
     return found
 
 

@@ -34,7 +34,7 @@ from sureline.evaluation.report_page import Heading, render
 from sureline.evaluation.report_rows import MOST_BLOCKS, ErrorAlongRows, Mistake, SurestMistakes
 from sureline.evaluation.report_sureness import Sureness, listed
 from sureline.evaluation.report_words import SHOWN, StrangeWords, mark_words
-from sureline.evaluation.report_writing import write_whole
+from sureline.evaluation.whole_files import write_whole
 
 pytest_plugins = ["cli_fixtures"]
 

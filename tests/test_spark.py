@@ -16,8 +16,8 @@ import sureline
 from spark_cluster import (
     WAIT,
     Cluster,
-    children,
     compile_before,
+    executors,
     needs_spark,
     session,
 )
@@ -346,7 +346,9 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, spark, tmp_path):
     before = known().size()
     worker = cluster.start_worker()
     wait_until(lambda: known().size() > before)
-    (executor,) = children(worker.pid)
+    wait_until(lambda: executors(worker.pid))
+    started = executors(worker.pid)
+    executor = started[0]
     (tmp_path / "victim").write_text(str(executor))
     found = []
     training = threading.Thread(target=lambda: found.append(learner.fit(frame).classifier))
@@ -355,7 +357,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, spark, tmp_path):
         wait_until(lambda: any(tmp_path.glob(f"*-{executor}")))
         done = {note.name.partition("-")[0] for note in tmp_path.glob(f"*-{executor}")}
     finally:
-        for process in (worker.pid, executor):
+        for process in (worker.pid, *started):
             os.kill(process, signal.SIGKILL)
         (tmp_path / "victim").unlink()
         training.join()

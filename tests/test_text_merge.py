@@ -93,7 +93,10 @@ def test_models_that_do_not_fit_are_told():
     for other, told in (
         (TextClassifier(ngrams=(1, 1)), r"ngrams is \(1, 2\) in model 1 and \(1, 1\)"),
         (TextClassifier(features="hash"), "features is 'vocabulary'"),
-        (TextClassifier(AROWClassifier(r=3.0, scheme="one-vs-rest")), "r is 1.0 in model 1 and 3.0"),
+        (
+            TextClassifier(AROWClassifier(r=3.0, scheme="one-vs-rest")),
+            "r is 1.0 in model 1 and 3.0",
+        ),
         (TextClassifier(PAClassifier()), "one rule"),
     ):
         with pytest.raises(InvalidParameter, match=told):

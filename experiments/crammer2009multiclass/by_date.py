@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 import scipy.sparse
+from experiments.tasks import find_or_leave, keep_headers
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.feature_extraction.text import CountVectorizer
@@ -115,41 +115,13 @@ class Posts:
     y: NDArray[Any]
 
 
-def find(folder: Path | None) -> Path:
-    """The data file, in the folder given or in the usual places; or a sentence and exit code 2."""
-    places = [folder] if folder else []
-    if not folder:
-        if os.environ.get("SURELINE_DATA"):
-            places.append(Path(os.environ["SURELINE_DATA"]))
-        places.append(HERE.parents[1].parent / "shared" / "data")
-    for place in places:
-        if (place / FILE).is_file():
-            return place / FILE
-    print(
-        f"{FILE} was not found in {' or in '.join(map(str, places))}: name the folder that holds "
-        "it with --data or in the environment variable SURELINE_DATA",
-        file=sys.stderr,
-    )
-    raise SystemExit(2)
-
-
-def two_headers(text: str) -> str:
-    """The post with its From: and Subject: lines, and those that continue them, as only headers."""
-    head, _, body = text.partition("\n\n")
-    lines, keeping = [], False
-    for line in head.split("\n"):
-        if not line.startswith((" ", "\t")):
-            keeping = line.startswith(HEADERS)
-        if keeping:
-            lines.append(line)
-    return "\n".join([*lines, "", body])
-
-
 def load(path: Path) -> tuple[Posts, Posts]:
     """The training and the test split; the vocabulary is the training split's."""
     table = pyarrow.parquet.read_table(path, columns=["split", "group", "text"])
     split, group = (np.array(table[name].to_pylist()) for name in ("split", "group"))
-    texts = np.array([two_headers(text) for text in table["text"].to_pylist()], dtype=object)
+    texts = np.array(
+        [keep_headers(text, HEADERS) for text in table["text"].to_pylist()], dtype=object
+    )
     words = CountVectorizer(binary=True, dtype=np.float32)
     train, test = split == "train", split == "test"
     return (
@@ -381,7 +353,7 @@ def main() -> None:
     if options.quick:
         seeds, passes = 1, [1, 2]
         entered = [Contestant(c.name, c.make, c.parameter, c.grid[1:3], c.most) for c in entered]
-    train, test = load(find(options.data))
+    train, test = load(find_or_leave(FILE, options.data))
     print(
         f"{train.y.size:,} posts to learn, {test.y.size:,} to test, {train.X.shape[1]:,} words, "
         f"{np.unique(train.y).size} groups",

@@ -6,7 +6,6 @@ between its markers. With --quick it writes to the cache and leaves the folder a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,8 +34,8 @@ from experiments.crammer2009multiclass.report import (
     table_doubts,
     table_passes,
 )
-from experiments.summary import write_summary
-from experiments.tables import publish, read_figures, update_figures
+from experiments.summary import finish
+from experiments.tables import read_figures, update_figures
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("table1", "table2", "table3", "figure1", "figure2")
@@ -84,11 +83,7 @@ def main(given: list[str] | None = None) -> None:
         draw_figure_1(options.output / "figure1.png", results)
     if "figure2" in options.parts and results.doubts:
         draw_figure_2(options.output / "figure2.png", results)
-    publish(options.output, told)
-    if options.output == HERE and "claims" in told:
-        write_summary()
-    print("\n\n".join(told.values()))
-    print(f"written to {options.output}", file=sys.stderr)
+    finish(options.output, told, HERE)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ the tables of README.md; a run that was stopped goes on where it was.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ from experiments.crammer2012cw.findings import count_ranks, list_claims
 from experiments.figures import draw_curves, draw_pairs
 from experiments.folds import Records, collect_curves, known, make_figure, run_tables
 from experiments.learners import LEARNERS
-from experiments.summary import write_summary
+from experiments.summary import finish
 from experiments.tables import (
     LEGEND,
     NONE,
@@ -53,7 +52,6 @@ from experiments.tables import (
     differences,
     find_errors,
     make_table,
-    publish,
     read_figures,
     show_gap,
     show_ratio,
@@ -286,11 +284,7 @@ def main(given: list[str] | None = None) -> None:
         claims = list_claims(paper, ours, records, large)
         write_claims(output / "claims.csv", claims)
         texts["claims"] = show_claims(claims)
-    publish(output, texts)
-    if output == HERE and "claims" in texts:
-        write_summary()
-    print("\n\n".join(texts.values()))
-    print(f"written to {output}", file=sys.stderr)
+    finish(output, texts, HERE)
 
 
 if __name__ == "__main__":

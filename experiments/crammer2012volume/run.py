@@ -6,7 +6,6 @@ markers. With --quick it writes to the cache and leaves the folder alone.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from experiments.cells import Settings, read_arguments, run_cells, start
@@ -24,8 +23,8 @@ from experiments.crammer2012volume.report import (
     table_text_duels,
     table_texts,
 )
-from experiments.summary import write_summary
-from experiments.tables import publish, read_figures, update_figures
+from experiments.summary import finish
+from experiments.tables import read_figures, update_figures
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("figure1", "figure2")
@@ -64,11 +63,7 @@ def main(given: list[str] | None = None) -> None:
         claims = list_claims(results)
         write_claims(options.output / "claims.csv", claims)
         told["claims"] = show_claims(claims)
-    publish(options.output, told)
-    if options.output == HERE and "claims" in told:
-        write_summary()
-    print("\n\n".join(told.values()))
-    print(f"written to {options.output}", file=sys.stderr)
+    finish(options.output, told, HERE)
 
 
 if __name__ == "__main__":

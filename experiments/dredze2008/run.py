@@ -33,14 +33,13 @@ from experiments.dredze2008.findings import (
 )
 from experiments.figures import draw_curves
 from experiments.folds import Records, collect_curves, known, make_figure, run_tables
-from experiments.summary import write_summary
+from experiments.summary import finish
 from experiments.tables import (
     LEGEND,
     NONE,
     Figures,
     differences,
     make_table,
-    publish,
     read_figures,
     side_by_side,
     titles,
@@ -158,11 +157,7 @@ def main(given: list[str] | None = None) -> None:
         claims = list_claims(paper, ours, records, large)
         write_claims(output / "claims.csv", claims)
         texts["claims"] = show_claims(claims)
-    publish(output, texts)
-    if output == HERE and "claims" in texts:
-        write_summary()
-    print("\n\n".join(texts.values()))
-    print(f"written to {output}", file=sys.stderr)
+    finish(output, texts, HERE)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from experiments.tasks import find_or_leave
 from numpy.typing import NDArray
 
 from sureline import AROWClassifier, CWClassifier, TextClassifier, merge
@@ -73,24 +73,6 @@ class Texts:
     def take(self, rows: NDArray[np.intp]) -> Texts:
         """Some of them, in this order."""
         return Texts(self.text.take(pa.array(rows)), self.label[rows])
-
-
-def find(folder: Path | None, name: str) -> Path:
-    """A data file, in the folder given or in the usual places; or a sentence and exit code 2."""
-    places = [folder] if folder else []
-    if not folder:
-        if os.environ.get("SURELINE_DATA"):
-            places.append(Path(os.environ["SURELINE_DATA"]))
-        places.append(HERE.parents[1].parent / "shared" / "data")
-    for place in places:
-        if (place / name).is_file():
-            return place / name
-    print(
-        f"{name} was not found in {' or in '.join(map(str, places))}: name the folder that holds "
-        "it with --data or in the environment variable SURELINE_DATA",
-        file=sys.stderr,
-    )
-    raise SystemExit(2)
 
 
 def load(task: Task, path: Path) -> tuple[Texts, Texts]:
@@ -172,7 +154,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="random orders (default 1)")
     arguments = parser.parse_args()
     results: list[Result] = []
-    sets = {task: load(task, find(arguments.data, task.file)) for task in TASKS}
+    sets = {task: load(task, find_or_leave(task.file, arguments.data)) for task in TASKS}
     for seed in range(arguments.seeds):
         for task, (train, test) in sets.items():
             for learner in LEARNERS:

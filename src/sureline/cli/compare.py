@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,6 +16,7 @@ from sureline.cli.options import (
     Json,
     LabelColumn,
     LabelType,
+    Processes,
     Quiet,
     Quotes,
     SkipBad,
@@ -41,6 +42,7 @@ from sureline.cli.text_options import (
 if TYPE_CHECKING:
     from sureline.cli.compare_facts import Facts
     from sureline.evaluation.candidates import Candidate
+    from sureline.evaluation.contest import Protocol
     from sureline.evaluation.samples import Sample
 
 LEARNERS = "Learners"
@@ -249,17 +251,7 @@ def compare(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            min=1,
-            metavar="N",
-            show_default=False,
-            help="How many processes work. Default: one a core.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    jobs: Processes = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare all rules, and what else people use, on your rows.
@@ -340,7 +332,7 @@ def compare(
                 run_contest(
                     sample,
                     candidates,
-                    protocol=way,  # type: ignore[arg-type]
+                    protocol=cast("Protocol", way),
                     folds=folds,
                     test=judged,
                     passes=passes,

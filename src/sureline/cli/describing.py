@@ -18,17 +18,13 @@ def online_of(model: Any) -> Any:
 def describe_model(model: Any) -> dict[str, Any]:
     """The kind of a model, its rule and the rule's parameters."""
     from sureline.estimators import TextClassifier
-    from sureline.estimators.choosing import choose_rule
+    from sureline.estimators.choosing import settings_of
 
-    online = online_of(model)
-    rule = choose_rule(online)
-    names = [parameter.name for parameter in rule.parameters] + list(rule.choices)
-    if rule.covariances and rule.covariances != ("identity",):
-        names.append("covariance")
+    rule, settings = settings_of(online_of(model))
     return {
         "kind": "texts" if isinstance(model, TextClassifier) else "numbers",
         "rule": rule.name,
-        "parameters": {name: getattr(online, name) for name in names if hasattr(online, name)},
+        "parameters": settings,
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
-from sureline.estimators.explaining import Reasons, Share
+from sureline.estimators.explaining import Reasons, Share, spread_over_words
 from sureline.estimators.streaming import answer, read_label
 
 WORD = re.compile(r"\w+")
@@ -115,28 +114,18 @@ def _class_named(label: str, classes: Any) -> Any:
 
 
 def cut_into_pieces(text: str, features: tuple[Share, ...]) -> tuple[list[Piece], float]:
-    """The text cut at its words, each with its part of the shares; and what they add up to.
-
-    The share of a feature that occurs several times is split evenly between its places, and that
-    of several words evenly between these.
-    """
+    """The text cut at its words, each with its part of the shares; and what they add up to."""
     words = sorted({place for each in features if " " not in each.feature for place in each.places})
     if not words:
         words = [match.span() for match in WORD.finditer(text)]
-    starts = [start for start, _ in words]
-    shares, sure, unsure = ([0.0] * len(words) for _ in range(3))
-    for each in features:
-        for start, stop in each.places:
-            inside = range(bisect_left(starts, start), bisect_left(starts, stop))
-            for k in inside:
-                part = each.share / (len(inside) * len(each.places))
-                shares[k] += part
-                kind = unsure if is_unsure(each.weight, _root(each.variance)) else sure
-                kind[k] += abs(part)
+    told = (
+        (each.share, is_unsure(each.weight, _root(each.variance)), each.places) for each in features
+    )
+    shares, unsure = spread_over_words([start for start, _ in words], told)
     pieces, end = list[Piece](), 0
     for k, (start, stop) in enumerate(words):
         pieces.append(Piece(text[end:start], 0.0))
-        pieces.append(Piece(text[start:stop], shares[k], unsure[k] > sure[k]))
+        pieces.append(Piece(text[start:stop], shares[k], unsure[k]))
         end = stop
     pieces.append(Piece(text[end:], 0.0))
     return [piece for piece in pieces if piece.text], sum(shares)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from sureline.cli.options import HOWS, OUTPUT, Json, complete_from
+
+if TYPE_CHECKING:
+    from sureline.model.merging import How
 
 
 def merge(
@@ -57,7 +60,7 @@ def merge(
 
     check_place(output, "-o")
     opened = [open_model(path) for path in models]
-    merged = merge_models([model for model, _ in opened], how=how)  # type: ignore[arg-type]
+    merged = merge_models([model for model, _ in opened], how=cast("How", how))
     columns = [notes.get("columns") for _, notes in opened]
     same = columns[0] if all(each == columns[0] for each in columns) else None
     save(merged, output, {"columns": same} if same else {})

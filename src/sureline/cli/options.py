@@ -168,6 +168,17 @@ SkipBad = Annotated[
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel=OUTPUT)
 ]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        metavar="N",
+        show_default=False,
+        help="How many processes work. Default: one a core.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)
 ]

@@ -47,8 +47,8 @@ def reproduce(
             "--data",
             metavar="DIR",
             show_default=False,
-            help="Folder of the data sets. Default: SURELINE_DATA, else ../shared/data beside the "
-            "checkout. A task whose data is missing stays in the tables, marked so.",
+            help="Folder of the data sets. Default: the environment variable SURELINE_DATA. A task "
+            "whose data is missing stays in the tables, marked so.",
         ),
     ] = None,
     quick: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,6 +16,7 @@ from sureline.cli.options import (
     Json,
     LabelColumn,
     LabelType,
+    Processes,
     Quiet,
     Quotes,
     SkipBad,
@@ -40,6 +41,7 @@ from sureline.cli.text_options import (
 
 if TYPE_CHECKING:
     from sureline.evaluation.candidates import Candidate
+    from sureline.evaluation.contest import Protocol
     from sureline.evaluation.samples import Sample
 
 SEARCH = "Search"
@@ -174,17 +176,7 @@ def tune(
             rich_help_panel=OUTPUT,
         ),
     ] = 10,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            min=1,
-            metavar="N",
-            show_default=False,
-            help="How many processes work. Default: one a core.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    jobs: Processes = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -271,7 +263,7 @@ def tune(
         found = search(
             sample,
             candidates,
-            protocol=protocol,  # type: ignore[arg-type]
+            protocol=cast("Protocol", protocol),
             passes=passes,
             folds=folds,
             halving=halving,
@@ -327,7 +319,7 @@ def _candidates(
     if not raw:
         searching.check_text_options(options, "tune")
         return made
-    return [replace(each, make=MakeText(each.make, options)) for each in made]  # type: ignore[arg-type]
+    return [replace(each, make=MakeText(each.make, options)) for each in made]
 
 
 def _without_weights_above_one(

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import pyarrow as pa
 
 from sureline.errors import DataError, InvalidParameter
+from sureline.evaluation.whole_files import open_whole
 
 KINDS = {"csv": "csv", "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl"}
 KINDS |= {"parquet": "parquet", "pq": "parquet"}
@@ -57,21 +56,8 @@ def open_output(path: str | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():  # a pipe or a device
-        with target.open("wb") as file:
-            yield file
-        return
-    temporary = target.with_name(f".sureline-{secrets.token_hex(8)}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with open_whole(path) as file:
+        yield file
 
 
 def make_writer(kind: str, file: IO[bytes]) -> Writer:

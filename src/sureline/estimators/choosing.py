@@ -110,6 +110,15 @@ def choose_rule(estimator: Any) -> Rule:
     )
 
 
+def settings_of(estimator: Any) -> tuple[Rule, dict[str, Any]]:
+    """The rule of an online classifier, and the values of what belongs to the rule."""
+    rule = choose_rule(estimator)
+    names = [parameter.name for parameter in rule.parameters] + list(rule.choices)
+    if rule.covariances and rule.covariances != ("identity",):
+        names.append("covariance")
+    return rule, {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
 def choose_covariance(estimator: Any, rule: Rule) -> str:
     """The covariance, if the rule has it with the scheme; or which combinations there are."""
     owner, scheme = type(estimator).__name__, estimator.scheme

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +31,32 @@ class Share(Telling):
     value: float
     share: float
     places: tuple[tuple[int, int], ...] = ()
+
+
+def spread_over_words(
+    starts: Sequence[int], shares: Iterable[tuple[float, bool, Sequence[tuple[int, int]]]]
+) -> tuple[list[float], list[bool]]:
+    """What each word of a text adds, and whether most of that is unsure.
+
+    The share of a feature that occurs several times is split evenly between its places, and that
+    of several words evenly between these.
+
+    Parameters
+    ----------
+    starts : sequence of int
+        The first character of each word, in order.
+    shares : iterable of tuples
+        Of each feature, what it adds, whether that is unsure, and its places.
+    """
+    parts, sure, unsure = ([0.0] * len(starts) for _ in range(3))
+    for share, doubtful, places in shares:
+        for start, stop in places:
+            inside = range(bisect_left(starts, start), bisect_left(starts, stop))
+            for k in inside:
+                part = share / (len(inside) * len(places))
+                parts[k] += part
+                (unsure if doubtful else sure)[k] += abs(part)
+    return parts, [bad > good for good, bad in zip(sure, unsure, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -280,6 +280,21 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise AttributeError(f"{type(self).__name__} keeps no variances, so has no {attribute}")
         return self._learner().variances(state, rows)
 
+    def _columns_of(self, features: NDArray[Any]) -> tuple[Floats, Floats | None]:
+        """Means and variances of some features, -1 for the constant one, by class.
+
+        Of two classes, the first has the second's mean with its sign turned.
+        """
+        rows = np.asarray(features) + 1
+        means = self._combined(self._learner().weights(self._state, rows), -1.0)
+        variances = None
+        if self._has_variance:
+            variances = self._combined(self._variances("variance_", rows), 1.0)
+        if self.classes_.size == 2:
+            means = np.column_stack([-means[:, 0], means[:, 0]])
+            variances = None if variances is None else np.repeat(variances, 2, axis=1)
+        return means.astype(np.float64), None if variances is None else variances.astype(np.float64)
+
     def _combined(self, columns: NDArray[Any], sign: float) -> NDArray[Any]:
         """Columns in the order of ``classes_``; of two, the second with `sign` times the first."""
         columns = self._by_class(columns)

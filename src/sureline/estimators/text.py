@@ -725,21 +725,6 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             names.append(f"‹{piece}›" if length < 0 else piece)
         return names
 
-    def _columns_of(self, features: NDArray[Any]) -> tuple[Floats, Floats | None]:
-        """Means and variances of some features, -1 for the constant one, by class.
-
-        Of two classes, the first has the second's mean with its sign turned.
-        """
-        rows = np.asarray(features) + 1
-        means = self._combined(self._learner().weights(self._state, rows), -1.0)
-        variances = None
-        if self._has_variance:
-            variances = self._combined(self._variances("variance_", rows), 1.0)
-        if self.classes_.size == 2:
-            means = np.column_stack([-means[:, 0], means[:, 0]])
-            variances = None if variances is None else np.repeat(variances, 2, axis=1)
-        return means.astype(np.float64), None if variances is None else variances.astype(np.float64)
-
     @property
     def _has_variance(self) -> bool:
         known: Knowledge | None = self.__dict__.get("_known")

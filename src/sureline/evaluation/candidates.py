@@ -63,7 +63,7 @@ class MakeRule:
 class MakeText:
     """Makes a classifier of texts around the classifier of a rule."""
 
-    rule: MakeRule
+    rule: Callable[[Mapping[str, Any], int], Any]
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, settings: Mapping[str, Any], seed: int) -> Any:

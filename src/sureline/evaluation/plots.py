@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from sureline.errors import DataError, InvalidParameter, SurelineError
 from sureline.evaluation.report_charts import interval
 from sureline.evaluation.report_markup import clip, visible
-from sureline.evaluation.report_writing import write_whole
+from sureline.evaluation.whole_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from sureline.estimators.streaming import answer
 from sureline.evaluation.report_counts import Facts, Tally
 from sureline.evaluation.report_facts import Findings, Gathering
 from sureline.evaluation.report_page import Heading, render
-from sureline.evaluation.report_writing import write_whole
+from sureline.evaluation.whole_files import write_whole
 
 ROWS = 4096  # answered at once
 

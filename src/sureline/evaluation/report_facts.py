@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.estimators import TextClassifier
-from sureline.estimators.choosing import choose_rule
+from sureline.estimators.choosing import settings_of
 from sureline.estimators.explaining import Telling
 from sureline.estimators.streaming import Answers, count_features
 from sureline.evaluation.reliability import Calibration
@@ -191,12 +191,8 @@ def describe(model: Any) -> dict[str, str]:
         A fitted model.
     """
     texts = isinstance(model, TextClassifier)
-    online = model._known.online if texts else model
-    rule = choose_rule(online)
-    names = [parameter.name for parameter in rule.parameters] + list(rule.choices)
-    if rule.covariances and rule.covariances != ("identity",):
-        names.append("covariance")
-    settings = [f"{name} = {getattr(online, name)}" for name in names if hasattr(online, name)]
+    rule, values = settings_of(model._known.online if texts else model)
+    settings = [f"{name} = {value}" for name, value in values.items()]
     seen, passes = model.n_seen_, int(model.n_iter_)
     told = {
         "Learns from": "texts" if texts else "numbers",

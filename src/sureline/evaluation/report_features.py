@@ -18,32 +18,6 @@ COMPARED = 20_000  # shares of one text that are looked at, of all classes toget
 FEWEST = 60  # of each class at least
 
 
-def weights_of(model: Any, features: NDArray[Any]) -> tuple[Floats, Floats | None]:
-    """Means and variances of the weights of some features, -1 for the constant one, by class.
-
-    Of two classes, the first has the second's mean with its sign turned. The variances are None
-    for rules that keep none.
-
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
-        A fitted model.
-    features : int array
-        Columns of the model.
-    """
-    if isinstance(model, TextClassifier):
-        return model._columns_of(features)
-    rows = np.asarray(features) + 1
-    means = model._combined(model._learner().weights(model._state, rows), -1.0).astype(np.float64)
-    variances = None
-    if model._has_variance:
-        variances = model._combined(model._variances("variance_", rows), 1.0).astype(np.float64)
-    if model.classes_.size == 2:
-        means = np.column_stack([-means[:, 0], means[:, 0]])
-        variances = None if variances is None else np.repeat(variances, 2, axis=1)
-    return means, variances
-
-
 def telling_features(model: Any, n: int) -> list[list[Telling]]:
     """The features that speak most surely for each class, in the order of ``classes_``.
 
@@ -73,7 +47,7 @@ def telling_features(model: Any, n: int) -> list[list[Telling]]:
     least = np.full(classes, -np.inf)
     step = max(1, AT_ONCE // classes)
     for start in range(0, features, step):
-        means, variances = weights_of(model, np.arange(start, min(start + step, features)))
+        means, variances = model._columns_of(np.arange(start, min(start + step, features)))
         bound = means if variances is None else means - np.sqrt(variances)
         rows, columns = np.nonzero((means > 0.0) & (bound > least))
         for k in np.unique(columns).tolist():
@@ -167,7 +141,7 @@ def _pull(towards: Share | None, away: Share | None) -> Pull:
 
 def _number_pulls(model: Any, row: Any, predicted: Any, true: Any) -> list[Pull]:
     features, values = row
-    means, variances = weights_of(model, features)
+    means, variances = model._columns_of(features)
     classes = model.classes_.tolist()
     k = classes.index(predicted)
     shares = means[:, k] * values

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.estimators import TextClassifier
+from sureline.estimators.explaining import spread_over_words
 from sureline.evaluation.report_features import Pull
 from sureline.features.scheme import Found
 from sureline.features.vocabulary import Vocabulary
@@ -46,9 +47,6 @@ class Word:
 def mark_words(text: str, pulls: Sequence[Pull], strange: Iterable[str] = ()) -> list[Word]:
     """The text cut at its words, each with its part of the pulls; long texts are shortened.
 
-    The share of a feature that occurs several times is split evenly between its places, and that
-    of several words evenly between these.
-
     Parameters
     ----------
     text : str
@@ -70,23 +68,17 @@ def mark_words(text: str, pulls: Sequence[Pull], strange: Iterable[str] = ()) ->
     single = sorted({at for each in pulls if " " not in each.feature for at in each.places})
     others = (match.span() for match in WORD.finditer(text))
     spans = sorted([*single, *(span for span in others if not _touches(span, single))])
-    starts = [start for start, _ in spans]
-    parts, unsure = [0.0] * len(spans), [0.0] * len(spans)
     for each in pulls:
         if each.feature in names:
             places.update(each.places)
-        for start, stop in each.places:
-            inside = range(bisect_left(starts, start), bisect_left(starts, stop))
-            for k in inside:
-                part = each.share / (len(inside) * len(each.places))
-                parts[k] += part
-                unsure[k] += abs(part) * (1 if each.unsure else -1)
+    told = ((each.share, each.unsure, each.places) for each in pulls)
+    parts, unsure = spread_over_words([start for start, _ in spans], told)
     strongest = max(map(abs, parts), default=0.0) or 1.0
     words, end = list[Word](), 0
     for span, part, doubt in zip(spans, parts, unsure, strict=True):
         words.append(Word(text[end : span[0]]))
         strength = part / strongest if abs(part) >= TELLING * strongest else 0.0
-        words.append(Word(text[slice(*span)], strength, doubt > 0, span in places))
+        words.append(Word(text[slice(*span)], strength, doubt, span in places))
         end = span[1]
     words.append(Word(text[end:]))
     return _joined(shorten([word for word in words if word.text]))

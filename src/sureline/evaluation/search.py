@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,12 @@ from sklearn.utils import check_random_state
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.evaluation.candidates import Candidate
-from sureline.evaluation.contest import Watcher
+from sureline.evaluation.contest import Protocol, Watcher
 from sureline.evaluation.protocols import Split, growing_blocks, split_folds, split_once
 from sureline.evaluation.samples import Sample
 from sureline.evaluation.trials import Study, Trial, count_mistakes, stored, try_settings
 from sureline.evaluation.workers import run_units
 
-Protocol = Literal["progressive", "hold-out", "k-fold"]
 PROTOCOLS = ("progressive", "hold-out", "k-fold")
 FEW_ROWS = 500  # rounds on fewer rows would choose by chance
 PARTS = 16  # the first round takes such a part of the rows, unless these are too few

@@ -105,7 +105,7 @@ def merge_states(
     if learner.layout.covariance == "full":
         _merge_full(learner.layout, merged, states, columns, rows, how)
     else:
-        way = _choose_way(learner, merged, states, how)
+        way = choose_way(learner, merged, states, how)
         _merge_rows(way, merged, states, columns, rows)
     if learner.layout.counted:
         _add_counts(merged, states, columns if classes is None else classes, rows)
@@ -169,7 +169,8 @@ class Way:
     shares: tuple[int, ...]
 
 
-def _choose_way(learner: Learning, merged: State, states: Sequence[State], how: How) -> Way:
+def choose_way(learner: Learning, merged: State, states: Sequence[State], how: How) -> Way:
+    """How the weights of these states are merged into that of the merged one."""
     weighted = tuple(state.merged for state in states)
     total = float(sum(weighted))
     layout = learner.layout
@@ -381,11 +382,15 @@ def _merge_full(
 def _inverse(matrix: Floats, owner: str) -> Floats:
     """The inverse of a positive definite matrix, symmetric to the last bit."""
     try:
-        factor = cho_factor(matrix, lower=True, check_finite=True)
-        inverse = cho_solve(factor, np.eye(len(matrix)))
+        return invert(matrix)
     except (LinAlgError, ValueError):
         raise InvalidParameter(
             f"merge: the covariance of {owner} is no longer positive definite, so that it has no "
             "precision; use how='mean', or train with dtype='float64'"
         ) from None
+
+
+def invert(matrix: Floats) -> Floats:
+    """The same, or a LinAlgError; where the matrix is not finite, a ValueError."""
+    inverse = cho_solve(cho_factor(matrix, lower=True), np.eye(len(matrix)))
     return np.asarray((inverse + inverse.T) / 2.0)

@@ -26,8 +26,8 @@ from sureline.model.merging import (
     Indices,
     Learning,
     Way,
-    _choose_way,
     check_how,
+    choose_way,
 )
 from sureline.model.state import State
 
@@ -196,7 +196,7 @@ def state_from_sums(
 def _way(learner: Learning, how: How, models: int, clock: int) -> Way:
     """How so many models, each standing for itself, are merged."""
     single = learner.layout.allocate(0, 1, math.inf, "")
-    return _choose_way(learner, replace(single, clock=clock), [single] * models, how)
+    return choose_way(learner, replace(single, clock=clock), [single] * models, how)
 
 
 def _gathered(way: Way, state: State, rows: Indices) -> Floats:

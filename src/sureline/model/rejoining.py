@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sureline.kernels.rejoining import FIND_MOVED, REJOIN_ROWS
-from sureline.model.merging import Floats, Indices, Learning, merge_curves, table_rows
+from sureline.model.merging import Floats, Indices, Learning, invert, merge_curves, table_rows
 from sureline.model.state import State
 from sureline.rules import OwnKernel
 
@@ -300,20 +300,14 @@ def _combine(
     try:
         if any(np.trace(S) > began * (1.0 + 1e-6) for _, S in moved):
             raise LinAlgError
-        start = _inverse(spread)
+        start = invert(spread)
         total, weighed, moves = start.copy(), np.eye(size) / variance, np.zeros(size)
         for m, S in moved:
-            precision = _inverse(S)
+            precision = invert(S)
             total += precision - start
             weighed += precision - np.eye(size) / variance
             moves += precision @ (m - before)
         mean = before + cho_solve(cho_factor(weighed, lower=True), moves)
-        return mean, _inverse(total)
+        return mean, invert(total)
     except LinAlgError:
         return np.mean([m for m, _ in moved], axis=0), np.mean([S for _, S in moved], axis=0)
-
-
-def _inverse(matrix: Floats) -> Floats:
-    """The inverse of a positive definite matrix, symmetric to the last bit."""
-    inverse = cho_solve(cho_factor(matrix, lower=True), np.eye(len(matrix)))
-    return np.asarray((inverse + inverse.T) / 2.0)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from sureline.errors import InvalidParameter
 
@@ -20,9 +22,23 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     content : bytes
         What it is to hold.
     """
+    with open_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def open_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """The same for what is written bit by bit, while the file is open.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    """
     given = Path(path)
     if given.exists() and not given.is_file() and not given.is_dir():
-        given.write_bytes(content)
+        with given.open("wb") as file:
+            yield file
         return
     target = Path(os.path.realpath(given))
     if not target.parent.is_dir():
@@ -32,7 +48,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     temporary = target.with_name(f".sureline-{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
