@@ -96,7 +96,7 @@ def test_resuming_says_where_it_goes_on_and_ends_with_the_same_bytes(run):
         0,
         [
             "model     m (SIZE)",
-            "rule      arow: r = 0.1, covariance = diagonal-kl",
+            "rule      arow: r = 1.0, covariance = diagonal-kl",
             "classes   2: ham, spam",
             "features  50",
             "examples  16 in 2 passes",
@@ -107,11 +107,47 @@ def test_resuming_says_where_it_goes_on_and_ends_with_the_same_bytes(run):
         == """\
 sureline: going on from c.sureline, after 15 examples
     examples classes    features     error     since  changing
-          16       2          50    25.00%     0.00%   100.00%
+          16       2          50    12.50%     0.00%     0.00%
 """
     )
     assert Path("m").read_bytes() == whole
     assert run(*arguments, "--resume", "--quiet")[2] == ""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("passes", ["1", "2"])
+def test_texts_that_were_counted_first_are_not_counted_again(passes, run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "--count-first")
+    arguments += ("--passes", passes)
+    assert run(*arguments, "-q")[0] == 0
+    whole = Path("m").read_bytes()
+    Path("m").unlink()
+    code, _, err = run(*arguments, "--resume")
+    assert (code, "counted" in err) == (0, False)
+    assert Path("m").read_bytes() == whole
+    without = tuple(each for each in arguments if each != "--count-first")
+    code, _, err = run(*without, "--resume")
+    assert code == 2
+    assert "c.sureline is a checkpoint of a run with count-first True, but this one has no" in err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_interrupted_while_it_counts_starts_anew(run, monkeypatch):
+    def interrupted(self, batch):
+        raise KeyboardInterrupt
+
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "--count-first", "-q")
+    assert run(*arguments)[0] == 0
+    whole = Path("m").read_bytes()
+    Path("m").unlink()
+    Path("c.sureline").unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr("sureline.estimators.streaming.Stream.count", interrupted)
+        code, _, err = run(*arguments)
+    assert (code, Path("c.sureline").exists()) == (130, False)
+    assert "interrupted after 0 examples" in err
+    assert run(*arguments, "--resume")[0] == 0
+    assert Path("m").read_bytes() == whole
 
 
 @pytest.mark.usefixtures("folder")

@@ -29,19 +29,19 @@ LABELS = [line.rsplit(",", 1)[1] for line in MAIL.splitlines()[1:]]
 
 SUMMARY = """\
 model     mail.sureline (SIZE)
-rule      arow: r = 0.1, covariance = diagonal-kl
+rule      arow: r = 1.0, covariance = diagonal-kl
 classes   2: ham, spam
 features  50
 examples  8
 seconds   TIME (RATE examples)
-error     50.00% just before learning each example
+error     25.00% just before learning each example
 """
 ROWS = """\
     examples classes    features     error     since  changing
            1       2           9   100.00%   100.00%   100.00%
            2       2          13    50.00%     0.00%   100.00%
-           4       2          23    75.00%   100.00%   100.00%
-           8       2          50    50.00%    25.00%   100.00%
+           4       2          23    50.00%    50.00%   100.00%
+           8       2          50    25.00%     0.00%   100.00%
 """
 
 
@@ -78,7 +78,7 @@ def test_the_result_for_machines(run):
         "bytes": Path("m.sureline").stat().st_size,
         "kind": "texts",
         "rule": "arow",
-        "parameters": {"r": 0.1, "covariance": "diagonal-kl"},
+        "parameters": {"r": 1.0, "covariance": "diagonal-kl"},
         "classes": ["ham", "spam"],
         "features": 50,
         "examples": 8,
@@ -86,8 +86,8 @@ def test_the_result_for_machines(run):
         "skipped": 0,
         "learned": 8,
         "updates": 8,
-        "mistakes": 4,
-        "progressive_error": 0.5,
+        "mistakes": 2,
+        "progressive_error": 0.25,
     }
 
 
@@ -346,7 +346,8 @@ def test_options_reach_the_model(run):
         *("--counts", "log", "--no-normalize", "--features", "hash", "--bits", "12"),
         *("--stop-words", "stop.txt", "--rule", "scw-ii", "--set", "C=2", "--set", "dtype=float64"),
         *("--set", 'class_weight={"ham": 0.5}', "--seed", "4", "--no-shuffle", "--set"),
-        *("min_length=2", "-o", "m.sureline", "-q"),
+        *("min_length=2", "--set", "calibration=none", "--weighting", "idf", "--count-first"),
+        *("-o", "m.sureline", "-q"),
     )
     assert run("train", "mail.csv", *COLUMNS, *options)[0] == 0
     made = load("m.sureline")
@@ -361,6 +362,9 @@ def test_options_reach_the_model(run):
         "bits": 12,
         "stop_words": ["a", "the"],
         "min_length": 2,
+        "weighting": "idf",
+        "counts_first": True,
+        "calibration": None,
         "random_state": 4,
         "shuffle": False,
     }
@@ -368,6 +372,105 @@ def test_options_reach_the_model(run):
     online = made._known.online
     assert (type(online).__name__, online.variant, online.C) == ("SCWClassifier", 2, 2.0)
     assert (online.dtype, online.class_weight) == ("float64", {"ham": 0.5})
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("weighting", ["auto", "idf", "nb", "none"])
+def test_the_weighting_is_that_of_python(weighting, run):
+    options = ("--weighting", weighting, "--no-shuffle", "-o", "m.sureline", "-q")
+    assert run("train", "mail.csv", *COLUMNS, *options)[0] == 0
+    given = None if weighting == "none" else weighting
+    made = load("m.sureline")
+    equal(made, TextClassifier(weighting=given).partial_fit(TEXTS, LABELS))
+    assert made.weighting == given
+
+
+def three_classes() -> tuple[list[str], list[str]]:
+    rng = np.random.default_rng(3)
+    labels = rng.choice(["b", "a", "c"], 60).tolist()
+    own = {"a": 0, "b": 4, "c": 8}
+    texts = [" ".join(f"w{k}" for k in rng.integers(0, 9, 6) + own[label]) for label in labels]
+    Path("three.csv").write_text(
+        "text,label\n" + "".join(f"{t},{y}\n" for t, y in zip(texts, labels, strict=True))
+    )
+    return texts, labels
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("weighting", ["idf", "nb"])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_counting_first_is_that_of_python(weighting, passes, run):
+    texts, labels = three_classes()
+    options = ("--count-first", "--weighting", weighting, "--passes", str(passes))
+    told = run("train", "three.csv", *options, "--no-shuffle", "-o", "m.sureline")
+    assert told[0] == 0
+    assert told[2].startswith("sureline: counted 60 texts; now they are learned\n")
+    settings = {"weighting": weighting, "max_iter": passes, "shuffle": False}
+    expected = TextClassifier(**settings, counts_first=True).fit(texts, labels)
+    made = load("m.sureline")
+    equal(made, expected)
+    rows = made.n_features_ + 1
+    tallies = [model._state.tallies[:rows, np.argsort(model._labels)] for model in (made, expected)]
+    np.testing.assert_array_equal(*tallies)
+    assert made.n_seen_ == 60 * passes
+    assert not np.array_equal(made.coef_, TextClassifier(**settings).fit(texts, labels).coef_)
+
+
+@pytest.mark.usefixtures("folder")
+def test_several_jobs_count_first_once(run):
+    texts, labels = three_classes()
+    options = ("--count-first", "--jobs", "2", "--passes", "2", "-q", "-o", "m.sureline")
+    assert run("train", "three.csv", *options)[0] == 0
+    made = load("m.sureline")
+    assert made._state.tallies[0, : made._state.used].sum() == 60
+    assert made.score(texts, labels) > 0.9
+
+
+def test_a_model_trained_further_can_count_first(model, run):
+    Path("more.csv").write_text("message,kind\nyour invoice,bill\nfree invoice,spam\n")
+    counts = load(model)._state.tallies[0].sum()
+    options = ("--continue", model, "-o", "more.sureline", "-q", "--count-first", "--no-shuffle")
+    assert run("train", "more.csv", *options)[0] == 0
+    made = load("more.sureline")
+    assert (made._state.tallies[0].sum(), made.n_seen_) == (counts + 2, 10)
+    assert made.predict_one("your invoice") == "bill"
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_read_once_or_is_no_text_cannot_be_counted_first(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MAIL.encode())))
+    options = ("--count-first", "-o", "m.sureline", "-q")
+    assert run("train", "-", *COLUMNS, *options) == (
+        2,
+        "",
+        "sureline: --count-first reads all rows twice, but a stream can be read only once; save it "
+        "to a file, or leave out --count-first\n",
+    )
+    Path("rows.svm").write_text("1 1:1\n0 2:1\n")
+    told = "is about texts, but rows.svm holds svmlight rows; leave it out\n"
+    assert run("train", "rows.svm", *options) == (2, "", f"sureline: --count-first {told}")
+    weighting = ("--weighting", "idf", "--no-shuffle", "-o", "m.sureline", "-q")
+    assert run("train", "rows.svm", *weighting) == (2, "", f"sureline: --weighting {told}")
+    assert run("train", "rows.svm", "-o", "m.sureline", "-q")[0] == 0
+    more = ("--continue", "m.sureline", "-o", "n.sureline", "-q", "--count-first")
+    assert run("train", "rows.svm", *more) == (
+        2,
+        "",
+        "sureline: texts can be counted first, but rows.svm holds svmlight rows; leave out "
+        "--count-first\n",
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_calibration_is_of_texts_or_of_numbers(run):
+    assert run("train", "mail.csv", *COLUMNS, "-o", "m", "-q", "--set", "calibration=none")[0] == 0
+    model = load("m")
+    assert (model.calibration, model._known.online.calibration) == (None, None)
+    Path("rows.svm").write_text("1 1:1\n0 2:1\n1 1:1 3:1\n")
+    assert run("train", "rows.svm", "-o", "m", "-q", "--set", "calibration=online")[0] == 0
+    assert load("m").calibration == "online"
+    assert run("train", "rows.svm", "-o", "m", "-q")[0] == 0
+    assert load("m").calibration is None
 
 
 @pytest.mark.usefixtures("folder")
@@ -435,7 +538,7 @@ def test_a_model_can_be_trained_further(model, run):
         0,
         """\
 model     mail.sureline (SIZE)
-rule      arow: r = 0.1, covariance = diagonal-kl
+rule      arow: r = 1.0, covariance = diagonal-kl
 classes   3: bill, ham, spam
 features  53
 examples  2
@@ -496,7 +599,10 @@ def test_bad_rows_are_left_out_on_request_and_counted(run):
 
 # -- errors ------------------------------------------------------------------------------------
 
-HAS = "it has r, covariance, class_weight, competitors, dtype, fit_intercept, memory_limit_gb, "
+HAS = (
+    "it has r, covariance, calibration, class_weight, competitors, dtype, fit_intercept, "
+    "memory_limit_gb, "
+)
 ERRORS = {
     "no output": (["mail.csv"], "name the file to write the model to, such as -o mail.sureline"),
     "no input": ([], "Missing argument 'FILE'. (see sureline train --help)"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 from messages import LABELS, ROWS, TEXTS, sample, write_rows
 from sureline import (
@@ -16,11 +17,14 @@ from sureline import (
     DataError,
     InvalidParameter,
     PerceptronClassifier,
+    TextClassifier,
     TextFeatures,
+    load,
 )
 from sureline.data import Batch
 from sureline.evaluation import growing_blocks, progressive
 from sureline.evaluation.candidates import MakeText, rule_candidates
+from sureline.evaluation.curves import learn_in_steps
 from sureline.evaluation.samples import Sample, split_features
 from sureline.evaluation.search import FINALISTS, PROTOCOLS, search
 
@@ -147,7 +151,7 @@ def test_texts_are_learned_from_as_their_features_are():
     from dataclasses import replace
 
     plain = rule_candidates(["arow"])
-    of_texts = [replace(each, make=MakeText(each.make, {})) for each in plain]
+    of_texts = [replace(each, make=MakeText(each.make, {"weighting": None})) for each in plain]
     for passes in (1, 2):
         numbers = search(sample(), plain, passes=passes)
         texts = search(sample(), of_texts, passes=passes, raw=True)
@@ -247,6 +251,56 @@ def test_the_command_keeps_how_rows_are_read_and_what_was_set(run, tmp_path, mon
     trained_error(run, made["command"])
     _, inspected, _ = run("inspect", "model.sureline", "--json")
     assert '"min_length": 2' in inspected
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize("weighting", ["auto", "idf", "none"])
+def test_what_is_tuned_is_what_train_trains(weighting, run):
+    options = ("--rule", "arow", "--try", "r=2", "--weighting", weighting, "--passes", "1")
+    code, out, _ = run("tune", "sms.csv", *options, "--no-shuffle", "--no-halving", "--json", "-q")
+    assert code == 0
+    made = json.loads(out)
+    [tried] = made["tried"]
+    given = None if weighting == "none" else weighting
+    model = TextClassifier(AROWClassifier(r=2, scheme="one-vs-rest"), weighting=given)
+    texts, labels = list(TEXTS[:ROWS]), LABELS[:ROWS]
+    model.partial_fit(texts, labels, classes=["ham", "spam"])
+    assert tried["error"] * tried["judged"] == pytest.approx(model.n_mistakes_)
+    assert ("--weighting" in shlex.split(made["command"])) == (weighting != "auto")
+    words = (*shlex.split(made["command"])[1:], "--classes", "ham,spam", "-q")
+    assert run(*words)[0] == 0
+    np.testing.assert_array_equal(load("model.sureline").coef_, model.coef_)
+
+
+def test_later_passes_over_texts_are_those_of_fit():
+    texts, labels = list(TEXTS[:200]), np.array(LABELS[:200])
+    for weighting in ("nb", "idf"):
+        model = TextClassifier(weighting=weighting, random_state=3)
+        [trained] = learn_in_steps(clone(model), texts, labels, np.array([600]))
+        fitted = model.set_params(max_iter=3).fit(texts, labels)
+        names = [each.get_feature_names_out().tolist() for each in (trained, fitted)]
+        assert names[0] == names[1]
+        np.testing.assert_array_equal(trained.coef_, fitted.coef_)
+        np.testing.assert_array_equal(trained._state.curve, fitted._state.curve)
+        found = progressive(model, texts, labels, passes=2, classes=["ham", "spam"])
+        twice = TextClassifier(weighting=weighting, max_iter=2, shuffle=False).fit(texts, labels)
+        np.testing.assert_array_equal(found.model.coef_, twice.coef_)
+
+
+def test_features_with_values_are_tuned_without_weighting(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    lines = [f"{y} | w{y}:2 w{rng.integers(0, 9)} w{rng.integers(0, 9)}\n" for y in (1, -1) * 30]
+    Path("rows.vw").write_text("".join(lines))
+    options = ("rows.vw", "--format", "vw", "--rule", "arow", "--try", "r=1", *QUICK[:-1])
+    code, out, err = run("tune", *options)
+    assert code == 0
+    assert "rows.vw gives features with values: these are tuned with --weighting none\n" in err
+    assert "--weighting none" in out.splitlines()[-1]
+    trained_error(run, out.splitlines()[-1])
+    assert load("model.sureline").weighting is None
+    code, _, err = run("tune", *options, "--weighting", "idf")
+    assert (code, "which --weighting cannot be tuned with" in err) == (2, True)
 
 
 def test_numbers_are_tuned_on_too(run, tmp_path, monkeypatch):

@@ -37,6 +37,7 @@ from sureline.cli.text_options import (
     Ngrams,
     Normalize,
     StopWords,
+    WeightingForAll,
 )
 
 if TYPE_CHECKING:
@@ -213,6 +214,7 @@ def compare(
     char_scope: CharScope = "words",
     lowercase: Lowercase = True,
     counts: CountsOption = "binary",
+    weighting: WeightingForAll = "none",
     normalize: Normalize = True,
     features: Kind = "vocabulary",
     bits: Bits = 22,
@@ -278,6 +280,7 @@ def compare(
         from sureline.cli.compare_facts import Facts
         from sureline.cli.compare_tables import WRITERS, page
         from sureline.cli.settings import text_parameters
+        from sureline.estimators import TextFeatures
         from sureline.evaluation.contest import run_contest, warm_up
         from sureline.evaluation.workers import closed_at_the_end, count_jobs
 
@@ -291,13 +294,15 @@ def compare(
                 "char_scope": char_scope,
                 "lowercase": lowercase,
                 "counts": counts,
+                "weighting": weighting,
                 "normalize": normalize,
                 "features": features,
                 "bits": bits,
                 "min_count": min_count,
                 "max_features": max_features,
                 "stop_words": stop_words,
-            }
+            },
+            TextFeatures,
         ),
         **of_texts,
     }

@@ -52,10 +52,10 @@ def _weights(facts: Facts) -> list[RenderableType]:
     longest = max(abs(w.weight) + w.deviation for w in (*facts.for_spam, *facts.for_ham))
     table = grid()
     for _ in range(3):
-        table.add_column(no_wrap=True)
-    for column, weights in ((table.columns[0], facts.for_spam), (table.columns[2], facts.for_ham)):
-        column.min_width = max(len(each.feature) for each in weights)  # rather lose the bars
-    head = Text("weight ± standard deviation", "dim")
+        table.add_column()
+    for column in (table.columns[0], table.columns[2]):
+        column.no_wrap = True  # rather lose the bars
+    head = Text("weight ± standard deviation", "dim", no_wrap=True, overflow="crop")
     table.add_row(Text("spam", SPAM), head, Text("ham", HAM), head)
     for spam, ham in zip(facts.for_spam, facts.for_ham, strict=True):
         table.add_row(*_weight(spam, longest, SPAM), *_weight(ham, longest, HAM))
@@ -71,7 +71,8 @@ def _weight(weight: Weight, longest: float, style: str) -> tuple[str, Text]:
         for end in (size - weight.deviation, size + weight.deviation)
     )
     numbers = f"{weight.weight:+.2f} ± {weight.deviation:.2f}  "
-    return weight.feature, Text.assemble(numbers, ("█" * sure + "░" * (most - sure), style))
+    bar = "█" * sure + "░" * (most - sure), style
+    return weight.feature, Text.assemble(numbers, bar, no_wrap=True, overflow="crop")
 
 
 def _explanation(told: Explanation, coloured: bool) -> list[RenderableType]:
@@ -89,7 +90,7 @@ def _explanation(told: Explanation, coloured: bool) -> list[RenderableType]:
     table.add_row("all other words", f"{others:+.2f}")
     table.add_row("before reading", f"{told.constant:+.2f}")
     total = Text.assemble(
-        f"± {told.deviation:.2f}, so the probability of spam is ", (f"{told.probability:.1%}", SPAM)
+        f"± {told.deviation:.2f}; the probability of spam is ", (f"{told.probability:.1%}", SPAM)
     )
     table.add_row(Text("score", STRONG), Text(f"{told.score:+.2f}", STRONG), total)
     marks = [_marked(Share(f"for {label}", sign), coloured) for label, sign in DIRECTIONS]

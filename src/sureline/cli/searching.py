@@ -14,7 +14,8 @@ from sureline.cli.screen import messages, say, warn
 from sureline.cli.settings import OWN_OPTIONS, parse_value, settable
 from sureline.data import Reader
 from sureline.errors import InvalidParameter
-from sureline.estimators import TextFeatures, classifier_for
+from sureline.estimators import TextClassifier, TextFeatures, classifier_for
+from sureline.estimators.choosing import choose_rule
 from sureline.estimators.streaming import typed_labels
 from sureline.evaluation.candidates import Candidate
 from sureline.evaluation.contest import Watcher
@@ -95,8 +96,22 @@ def check_text_options(options: Mapping[str, Any], command: str) -> None:
 
 
 def needs_texts(options: Mapping[str, Any]) -> bool:
-    """Whether something is set that only a classifier of texts has, not the features alone."""
-    return not set(options) <= _parameters(TextFeatures)
+    """Whether learners must read texts themselves, rather than features made of them once.
+
+    They must to weigh features by counts as they learn, or where something is set that only a
+    classifier of texts has.
+    """
+    weighting = options.get("weighting", TextClassifier().weighting)
+    return weighting is not None or not set(options) <= _parameters(TextFeatures)
+
+
+def usual_for_texts(rule: str) -> dict[str, Any]:
+    """The parameters of a rule that are not its defaults where texts are classified with it."""
+    default: Any = TextClassifier()._chosen()
+    if choose_rule(default).name != rule:
+        return {}
+    plain, chosen = type(default)().get_params(), default.get_params()
+    return {name: value for name, value in chosen.items() if value != plain[name]}
 
 
 def check_candidates(candidates: Sequence[Candidate], streams: bool = False) -> None:

@@ -10,8 +10,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from sureline.cli.rules import find_rule
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators import OnlineClassifier, TextClassifier, classifier_for
+from sureline.estimators import OnlineClassifier, TextClassifier, TextFeatures, classifier_for
 from sureline.estimators.choosing import choose_rule
+from sureline.estimators.text import UNUSED
 from sureline.rules import Rule, rules
 
 # What has an option of its own, or no meaning for a stream.
@@ -27,6 +28,8 @@ OWN_OPTIONS = {
     "lowercase": "--no-lowercase",
     "stop_words": "--stop-words",
     "counts": "--counts",
+    "weighting": "--weighting",
+    "counts_first": "--count-first",
     "normalize": "--no-normalize",
     "features": "--features",
     "bits": "--bits",
@@ -56,7 +59,7 @@ class Settings:
     def text_model(self) -> TextClassifier:
         """A classifier of texts, which has learned nothing."""
         default = TextClassifier()._chosen()
-        estimator, own = self._estimator(default)
+        estimator, own = self._estimator(default, UNUSED)
         return TextClassifier(estimator=estimator, **{**self.texts, **own, **self.steering})
 
     def number_model(self, source: str) -> OnlineClassifier:
@@ -71,10 +74,11 @@ class Settings:
         made: OnlineClassifier = estimator.set_params(**self.steering)
         return made
 
-    def _estimator(self, default: Any) -> tuple[Any, dict[str, Any]]:
-        """The online classifier, and what was set of the reading of texts.
+    def _estimator(self, default: Any, elsewhere: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+        """The online classifier, and what was set of the classifier of texts around it.
 
-        To name the default rule changes nothing.
+        To name the default rule changes nothing. The parameters `elsewhere` are those of the
+        classifier of texts, though the online classifier has them too.
         """
         usual = choose_rule(default)
         rule = usual if self.rule is None else find_rule(self.rule, rules())
@@ -88,20 +92,22 @@ class Settings:
             name, value = _split(pair, known, rule)
             if name in own or name in texts:
                 raise InvalidParameter(f"--set {name} was given twice")
-            place = own if name in estimator.get_params() else texts
+            place = own if name in set(estimator.get_params()) - set(elsewhere) else texts
             place[name] = parse_value(value, known[name], f"--set {name}")
         estimator.set_params(**own)
         return estimator, texts
 
 
-def text_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What options say of the reading of texts, where it is not the default."""
-    hints, default = get_type_hints(TextClassifier), TextClassifier()
+def text_parameters(
+    given: Mapping[str, Any], of: type[TextClassifier] | type[TextFeatures] = TextClassifier
+) -> dict[str, Any]:
+    """What options say of the reading of texts, where it is not the default of this class."""
+    hints, default = get_type_hints(of), of()
     made = dict[str, Any]()
     for name, value in given.items():
         if name == "stop_words":
             value = None if value is None else read_words(value)
-        elif name in ("ngrams", "chars"):
+        elif name in ("ngrams", "chars", "weighting"):
             value = parse_value(value, hints[name], OWN_OPTIONS[name])
         if value != getattr(default, name):
             made[name] = value

@@ -66,6 +66,28 @@ Normalize = Annotated[
         rich_help_panel=FEATURES,
     ),
 ]
+Weighting = Annotated[
+    str,
+    typer.Option(
+        "--weighting",
+        metavar="HOW",
+        help="How counts of texts weigh features: idf, nb (naive Bayes), none, or auto, the best "
+        "that the rule allows.",
+        autocompletion=complete_from(("auto", "idf", "nb", "none")),
+        rich_help_panel=FEATURES,
+    ),
+]
+WeightingForAll = Annotated[
+    str,
+    typer.Option(
+        "--weighting",
+        metavar="HOW",
+        help="How counts of the rows to learn from weigh features: idf, nb (naive Bayes, for two "
+        "classes), or none.",
+        autocompletion=complete_from(("idf", "nb", "none")),
+        rich_help_panel=FEATURES,
+    ),
+]
 Kind = Annotated[
     str,
     typer.Option(

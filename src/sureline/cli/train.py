@@ -35,6 +35,7 @@ from sureline.cli.text_options import (
     Ngrams,
     Normalize,
     StopWords,
+    Weighting,
 )
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ def train(
             "--set",
             metavar="NAME=VALUE",
             show_default=False,
-            help="Set a parameter of the rule, such as r=0.3, covariance=full, competitors=all; "
-            "may be repeated.",
+            help="Set a parameter, such as r=0.3, covariance=full, calibration=none; may be "
+            "repeated.",
             autocompletion=_complete_settings,
             rich_help_panel=LEARNING,
         ),
@@ -159,6 +160,15 @@ def train(
             rich_help_panel=LEARNING,
         ),
     ] = None,
+    count_first: Annotated[
+        bool,
+        typer.Option(
+            "--count-first",
+            help="Count all texts before the first is learned, rather than as they come; reads "
+            "the files once more.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = False,
     classes: Annotated[
         str | None,
         typer.Option(
@@ -185,6 +195,7 @@ def train(
     char_scope: CharScope = "words",
     lowercase: Lowercase = True,
     counts: CountsOption = "binary",
+    weighting: Weighting = "auto",
     normalize: Normalize = True,
     features: Kind = "vocabulary",
     bits: Bits = 22,
@@ -246,6 +257,7 @@ def train(
         "char_scope": char_scope,
         "lowercase": lowercase,
         "counts": counts,
+        "weighting": weighting,
         "normalize": normalize,
         "features": features,
         "bits": bits,
@@ -272,6 +284,8 @@ def train(
     changed = text_parameters(of_texts)
     if continued is not None:
         _refuse_with_continue(rule, settings, changed)
+    elif count_first:
+        changed["counts_first"] = True
     plan = Plan(
         inputs=files,
         model=output,
@@ -303,6 +317,7 @@ def train(
         resume=resume,
         continued=continued,
         jobs=threads,
+        count_first=count_first,
     )
     training = Training(plan, _progress(quiet), silent if quiet else say, warn)
     try:

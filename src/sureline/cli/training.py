@@ -58,12 +58,14 @@ class Plan:
     resume: bool = False
     continued: str | None = None
     jobs: int = 1
+    count_first: bool = False
 
     def options(self) -> dict[str, Any]:
         """What a resumed run must have in common with the one that wrote the checkpoint."""
         settings = self.settings
         words = settings.texts.get("stop_words")
-        texts = {name: value for name, value in settings.texts.items() if name != "stop_words"}
+        elsewhere = ("stop_words", "counts_first")
+        texts = {name: value for name, value in settings.texts.items() if name not in elsewhere}
         return {
             **{name.replace("_", "-"): value for name, value in self.reading.items()},
             **{name.replace("_", "-"): _plain(value) for name, value in texts.items()},
@@ -76,6 +78,7 @@ class Plan:
             "buffer": self.buffer,
             "classes": self.classes,
             "continue": None if self.continued is None else _checksum(self.continued),
+            **({"count-first": True} if self.count_first else {}),
             # Checkpoints end rounds, so that what several jobs learn depends on where they are.
             **({"jobs": self.jobs, "every": self.every} if self.jobs > 1 else {}),
         }
@@ -138,6 +141,11 @@ class Training:
                 reading["label_type"] = label_type_of(self.loaded)
         self.header = reading["header"]
         self.reader = Reader(plan.inputs, **reading)
+        if plan.count_first and self.reader.bytes_total is None:
+            raise InvalidParameter(
+                "--count-first reads all rows twice, but a stream can be read only once; save it "
+                "to a file, or leave out --count-first"
+            )
         check_not_an_input(plan.model, "-o", self.reader.files)
         if plan.checkpoint is not None:
             check_not_an_input(plan.checkpoint, "--checkpoint", self.reader.files)
@@ -233,6 +241,8 @@ class Training:
         source: Iterable[Batch] = self.reader
         if self.reader.bytes_total is None and plan.passes > 1:
             source = self._all_in_memory()
+        if plan.count_first and not position.examples:
+            self._count()
         for number in range(position.passes, plan.passes):
             batches: Iterable[Batch] = self._watched(source, number)
             if plan.shuffle:
@@ -241,9 +251,19 @@ class Training:
                 batches = self._replay(batches, replaying)
                 replaying = 0
             for batch in batches:
-                self._take(batch, settled=number > 0)
+                self._take(batch, settled=number > 0 or plan.count_first)
             with self.patience.working():
                 self._end_pass()
+
+    def _count(self) -> None:
+        """Count all rows, before the first is learned."""
+        rows = 0
+        for batch in self.reader:
+            with self.patience.working():
+                self._stream_for(batch).count(batch)
+            rows += len(batch)
+        self._total = rows
+        self.say(f"counted {rows:,} texts; now they are learned")
 
     def _end_pass(self) -> None:
         """Stand at the beginning of the next pass."""
@@ -414,6 +434,8 @@ class Training:
         stream = self.stream
         if self.plan.checkpoint is None or stream is None:
             return False
+        if self.plan.count_first and not self.position.examples:
+            return False  # a run that has learned nothing counts from the beginning
         if not stream.model.__sklearn_is_fitted__():
             return False
         stream.settle()

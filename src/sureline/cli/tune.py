@@ -37,6 +37,7 @@ from sureline.cli.text_options import (
     Ngrams,
     Normalize,
     StopWords,
+    Weighting,
 )
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ def tune(
     char_scope: CharScope = "words",
     lowercase: Lowercase = True,
     counts: CountsOption = "binary",
+    weighting: Weighting = "auto",
     normalize: Normalize = True,
     features: Kind = "vocabulary",
     bits: Bits = 22,
@@ -198,7 +200,7 @@ def tune(
             f"--protocol must be {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}, got {protocol!r}"
         )
 
-    from sureline.cli.screen import loading
+    from sureline.cli.screen import loading, say, silent
 
     with loading(quiet):
         from sureline.cli import searching
@@ -224,6 +226,7 @@ def tune(
         "char_scope": char_scope,
         "lowercase": lowercase,
         "counts": counts,
+        "weighting": weighting,
         "normalize": normalize,
         "features": features,
         "bits": bits,
@@ -233,6 +236,7 @@ def tune(
     }
     options = {**text_parameters(of_options), **of_texts}
     raw = searching.needs_texts(options)
+    unasked = "weighting" not in options
     reading = {
         "text": text,
         "label": label,
@@ -248,14 +252,21 @@ def tune(
     _candidates(names, fixed, tried, shuffle, options, raw)  # what is wrong is told before reading
     sample = searching.read_rows(files, reading, ", ".join(files))
     searching.check_no_texts(options, sample)
-    if raw and sample.rows.given is not None:
-        raise InvalidParameter(
-            f"{sample.name} gives features with values, which --set {next(iter(of_texts))} cannot "
-            "be tuned with; leave it out"
-        )
+    if not sample.texts:
+        raw = False
+    elif raw and sample.rows.given is not None:
+        if of_texts or not unasked:
+            option = f"--set {next(iter(of_texts))}" if of_texts else "--weighting"
+            raise InvalidParameter(
+                f"{sample.name} gives features with values, which {option} cannot be tuned with; "
+                "leave it out"
+            )
+        tell = silent if quiet else say
+        tell(f"{sample.name} gives features with values: these are tuned with --weighting none")
+        raw, options["weighting"], of_options["weighting"] = False, None, "none"
     typed = searching.type_class_weights(fixed, sample)
     names, refused = _without_weights_above_one(names, sample)
-    candidates = _candidates(names, typed, tried, shuffle, options, raw)
+    candidates = _candidates(names, typed, tried, shuffle, options, raw, sample.texts)
     many = count_jobs(jobs)
     with searching.watching(quiet) as watcher, closed_at_the_end(many):
         if many > 1:
@@ -306,19 +317,26 @@ def _candidates(
     shuffle: bool,
     options: dict[str, Any],
     raw: bool,
+    texts: bool = True,
 ) -> list[Candidate]:
     """Who is tuned, over what; all settings are checked."""
     from dataclasses import replace
 
     from sureline.cli import searching
+    from sureline.estimators import TextClassifier
     from sureline.evaluation.candidates import MakeText, rule_candidates
 
-    ordered = {name: {**given, "shuffle": shuffle} for name, given in fixed.items()}
+    ordered = dict[str, dict[str, Any]]()
+    for name, given in fixed.items():
+        usual = searching.usual_for_texts(name) if texts else {}
+        left = {word: value for word, value in usual.items() if word not in tried[name]}
+        ordered[name] = {**left, **given, "shuffle": shuffle}
     made = rule_candidates(names, fixed=ordered, tried=tried)
     searching.check_candidates(made, streams=True)
     if not raw:
         searching.check_text_options(options, "tune")
         return made
+    TextClassifier(**options)._scheme()
     return [replace(each, make=MakeText(each.make, options)) for each in made]
 
 

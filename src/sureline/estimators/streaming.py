@@ -138,7 +138,7 @@ class Stream:
             return self._shards.features
         return count_features(self.model)
 
-    def learn(self, batch: Batch, settled: bool = False, learning: bool = True) -> None:
+    def learn(self, batch: Batch, settled: bool = False) -> None:
         """Learn the rows of a batch, in order.
 
         Parameters
@@ -146,18 +146,15 @@ class Stream:
         batch : Batch
             Rows with labels, of the kind that the model takes.
         settled : bool, default=False
-            Whether texts have been read before, so that no new feature gets a column.
-        learning : bool, default=True
-            Whether to learn texts; otherwise they are only counted.
+            Whether texts have been read before, so that no new feature gets a column and none is
+            counted again.
         """
         check_kind(self.model, batch)
         if not len(batch):
             return
-        labels = _labels_of(batch)
-        if self._named is not None:
-            self._classes, self._named = typed_labels(self._named, labels.dtype), None
-        if self._crew is None or not learning:
-            self._learn_alone(batch, labels, settled, learning)
+        labels = self._known_labels(batch)
+        if self._crew is None:
+            self._learn_alone(batch, labels, settled)
             return
         begin = 0
         for row in self._rows_of_new_classes(labels, batch):
@@ -166,6 +163,42 @@ class Stream:
             self._learn_alone(batch.slice(row, row + 1), labels[row : row + 1], settled)
             self._shards, begin = None, row + 1
         self._deal(self._crew, batch.slice(begin, len(batch)), labels[begin:], settled)
+
+    def count(self, batch: Batch) -> None:
+        """Count the texts of a batch, give their features columns, and learn nothing.
+
+        Parameters
+        ----------
+        batch : Batch
+            Texts with labels.
+        """
+        if batch.text is None:
+            raise InvalidParameter(
+                f"texts can be counted first, but {batch.source or 'the input'} holds svmlight "
+                "rows; leave out --count-first"
+            )
+        check_kind(self.model, batch)
+        if not len(batch):
+            return
+        model, labels = self.model, self._known_labels(batch)
+        fitted = model.__sklearn_is_fitted__()
+        # Classes that are counted must be known: a row lets in a class only when it is learned.
+        kept = slice(None) if batch.weight is None else batch.weight > 0
+        known = np.unique(labels[kept])
+        known = known if self._classes is None else np.union1d(known, self._classes)
+        counts = model._state.counts.copy() if fitted else np.zeros(3, np.int64)
+        clock = model._state.clock if fitted else 0
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        model._take_in(batch.text, labels, weight, known, batch.given, learning=False)
+        if model.__sklearn_is_fitted__():  # what was counted has not been seen by a learner
+            model._state.counts[:], model._state.clock = counts, clock
+
+    def _known_labels(self, batch: Batch) -> NDArray[Any]:
+        """The labels of a batch; the first batch decides of which type those named are."""
+        labels = _labels_of(batch)
+        if self._named is not None:
+            self._classes, self._named = typed_labels(self._named, labels.dtype), None
+        return labels
 
     def gather(self) -> None:
         """End a round: let the model have all that its jobs have learned."""
@@ -211,16 +244,12 @@ class Stream:
             self._shards.learn(rows, labels, weight, self._classes, width)
             model.n_features_in_ = width
 
-    def _learn_alone(
-        self, batch: Batch, labels: NDArray[Any], settled: bool, learning: bool = True
-    ) -> None:
+    def _learn_alone(self, batch: Batch, labels: NDArray[Any], settled: bool) -> None:
         """Learn rows one after the other, right into the model."""
         model = self.model
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
-            model._take_in(
-                *(batch.text, labels, weight, self._classes, batch.given, settled, learning)
-            )
+            model._take_in(batch.text, labels, weight, self._classes, batch.given, settled)
             return
         rows, width = self._numbers(batch)
         with model._gate.writing:

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
-from sureline.data import as_labels
+from sureline.data import as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators import OnlineClassifier
+from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.choosing import check_whole, choose_rule
 from sureline.evaluation.entropy import label_entropy
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
@@ -176,12 +176,23 @@ def learn_in_steps(
                 order = rng.permutation(n) if shuffle else np.arange(n)
             end = min(n, within + stop - done)
             some = order[within:end]
-            own: dict[str, Any] = {} if done else {"classes": classes}
-            if weight is not None:
-                own["sample_weight"] = weight[some]
-            model.partial_fit(take_rows(rows, some), labels[some], **own)
+            if isinstance(model, TextClassifier) and done >= n:
+                factors = np.ones(some.size) if weight is None else weight[some]
+                relearn_texts(model, take_rows(rows, some), labels[some], factors)
+            else:
+                own: dict[str, Any] = {} if done else {"classes": classes}
+                if weight is not None:
+                    own["sample_weight"] = weight[some]
+                model.partial_fit(take_rows(rows, some), labels[some], **own)
             done += end - within
         yield model
+
+
+def relearn_texts(
+    model: TextClassifier, texts: Any, labels: NDArray[Any], weight: NDArray[np.float64]
+) -> None:
+    """Learn texts again, as a later pass of `fit` does: none of them is counted again."""
+    model._take_in(as_text(texts), labels, weight, None, settled=True)
 
 
 def _fitted_anew(

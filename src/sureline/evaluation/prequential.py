@@ -17,6 +17,7 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.choosing import check_whole
 from sureline.estimators.rows import as_rows
+from sureline.evaluation.curves import relearn_texts
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
 
 SMALLEST = 1e-15  # a probability of 0 counts as this in the log loss
@@ -274,7 +275,9 @@ def _walk_texts(
         else:
             chance = model.predict_proba_one(text).get(label, 0.0) if probabilities else 0.0
             yield model.predict_one(text), chance
-        if number:
+        if number >= len(told):
+            relearn_texts(model, [text], labels[k : k + 1], weight[k : k + 1])
+        elif number:
             model.learn_one(text, label, factors[k])
         else:
             given = as_labels([label])
