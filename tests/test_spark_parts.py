@@ -15,7 +15,7 @@ import pytest
 from cases import CASES, make, stream
 from spark_cluster import PANDAS
 from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
-from sureline.data import sms_spam
+from sureline.data import as_text, sms_spam
 from sureline.estimators import classifier_for
 from sureline.model.merging import HOWS, check_how
 from sureline.model.natural import added_by, name_sums, state_from_sums
@@ -99,6 +99,15 @@ def compare_texts(ours, theirs, atol=1e-6):
     assert ours._state.merged == theirs._state.merged
 
 
+def counted(model):
+    """How many texts of each class have had each feature, and how many tokens there were."""
+    state = model._state
+    tallies = state.tallies[: model.n_features_ + 1, : state.classes].tolist()
+    if tallies and model.features == "vocabulary":
+        tallies = dict(zip(["", *model.get_feature_names_out()], tallies, strict=True))
+    return tallies, state.tokens[: state.classes].tolist()
+
+
 @pytest.mark.parametrize(
     ("rule", "covariance"), [case for case in CASES if case.values[1] != "full"]
 )
@@ -166,9 +175,12 @@ def test_a_later_round_counts_its_start_as_it_should(how):
 
 @pytest.mark.parametrize("features", ["vocabulary", "hash"])
 @pytest.mark.parametrize("classes", [2, 20])
-@pytest.mark.parametrize("how", ["product-prior", "kl", "mean"])
-def test_partitions_of_texts_become_their_merge(features, classes, how):
-    settings = {"features": features, "bits": 14}
+@pytest.mark.parametrize(
+    ("how", "weighting"),
+    [("product-prior", "nb"), ("kl", "nb"), ("mean", "nb"), ("product-prior", "idf"), ("kl", None)],
+)
+def test_partitions_of_texts_become_their_merge(features, classes, how, weighting):
+    settings = {"features": features, "bits": 14, "weighting": weighting}
     texts, labels = texts_of(150, classes)
     order = np.argsort(labels, kind="stable")[::-1]  # partitions lack classes
     texts, labels = [texts[k] for k in order], labels[order]
@@ -187,6 +199,8 @@ def test_partitions_of_texts_become_their_merge(features, classes, how):
     else:
         compare_texts(ours, theirs)
     np.testing.assert_allclose(ours.predict_proba(texts), theirs.predict_proba(texts), atol=1e-6)
+    np.testing.assert_allclose(ours._state.curve, theirs._state.curve, rtol=1e-6)
+    assert counted(ours) == counted(theirs)
     from sureline.spark.partition import MODELS, ONE_CLASS, SEEN
 
     assert (counts[MODELS], counts[SEEN]) == (3, 150)
@@ -214,8 +228,15 @@ def test_a_second_round_learns_on_from_the_first():
     shards = [(texts[k::2], labels[k::2]) for k in range(2)]
     first, _ = learn_apart(know(TextClassifier(), np.unique(labels)), shards, "product-prior")
     second, _ = learn_apart(first, shards, "kl", settled=True)
-    parts = [copy.deepcopy(first).partial_fit(*shard) for shard in shards]
-    np.testing.assert_allclose(second.coef_, merge(parts, how="kl").coef_, atol=1e-6)
+    parts = [copy.deepcopy(first) for _ in shards]
+    for part, (some, given) in zip(parts, shards, strict=True):
+        part._take_in(as_text(some), given, np.ones(given.size), None, settled=True)
+    rows = first.n_features_ + 1
+    tables = [model._state.table[:rows] for model in (second, merge(parts, how="kl"))]
+    np.testing.assert_allclose(*tables, atol=1e-6)
+    np.testing.assert_array_equal(second._state.tallies[:rows], first._state.tallies[:rows])
+    np.testing.assert_array_equal(second._state.tokens, first._state.tokens)
+    np.testing.assert_array_equal(second._state.curve, first._state.curve)
     assert second.get_feature_names_out().tolist() == first.get_feature_names_out().tolist()
     seen = first._known.columns.held.seen, second._known.columns.held.seen
     np.testing.assert_array_equal(*(each[: first.n_features_] for each in seen))
@@ -228,8 +249,14 @@ def test_partitions_that_meet_no_new_word_can_be_merged():
     first, _ = learn_apart(know(TextClassifier(), np.unique(labels)), shards, "product-prior")
     second, _ = learn_apart(first, shards, "kl")
     parts = [copy.deepcopy(first).partial_fit(*shard) for shard in shards]
-    np.testing.assert_allclose(second.coef_, merge(parts, how="kl").coef_, atol=1e-6)
     count = first.n_features_
+    states = [model._state for model in (second, merge(parts, how="kl"))]
+    np.testing.assert_allclose(*(state.table[: count + 1] for state in states), atol=1e-6)
+    np.testing.assert_allclose(*(state.curve for state in states), rtol=1e-6)
+    # What the start had counted counts once, and every text has now been counted twice.
+    counted = [model._state.tallies[: count + 1] for model in (first, second)]
+    np.testing.assert_array_equal(2 * counted[0], counted[1])
+    np.testing.assert_array_equal(2 * first._state.tokens, second._state.tokens)
     seen = [model._known.columns.held.seen[:count] for model in (first, second)]
     np.testing.assert_array_equal(2 * seen[0], seen[1])
 
@@ -538,7 +565,16 @@ def test_a_stage_becomes_the_classifier_it_describes():
     assert (inside.dtype, inside.competitors) == ("float64", "all")
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.n_seen_ == 0
-    assert begin(SurelineClassifier(textCol="t"), classes, None).estimator.r == 0.1
+    usual = begin(SurelineClassifier(textCol="t"), classes, None)
+    assert usual.estimator.get_params() == TextClassifier()._chosen().get_params()
+    assert (usual.weighting, usual.calibration) == ("auto", "online")
+    plain = SurelineClassifier(textCol="t", weighting="none", calibration="none")
+    model = begin(plain, classes, None)
+    assert (model.weighting, model.calibration) == (None, None)
+    assert model._state.tallies.size == 0
+    vectors = SurelineClassifier(calibration="online")
+    assert begin(vectors, classes, 3).calibration == "online"
+    assert begin(SurelineClassifier(), classes, 3).calibration is None
     numbers = begin(SurelineClassifier(), classes, 7)
     assert (type(numbers), numbers.r, numbers.n_features_in_) == (AROWClassifier, 1.0, 7)
 

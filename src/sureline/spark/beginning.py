@@ -38,6 +38,10 @@ def begin(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any
     for name in ("ngrams", "chars"):
         if name in options:
             options[name] = tuple(options[name]) or None
+    if options.get("weighting") == "none":
+        options["weighting"] = None
+    if stage.isSet("calibration"):
+        options["calibration"] = online.calibration
     return know(TextClassifier(estimator=online, **options), classes)
 
 
@@ -62,6 +66,8 @@ def know(model: Any, classes: NDArray[Any], features: int = 1) -> Any:
 def _online(stage: Parameters) -> Any:
     """The online classifier that a stage asks for."""
     owner, given = type(stage).__name__, stage.given(RULE)
+    if given.get("calibration") == "none":
+        given["calibration"] = None
     online: Any
     if stage.isSet("rule"):
         name = stage.getOrDefault("rule")

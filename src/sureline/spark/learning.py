@@ -22,18 +22,22 @@ from sureline.spark.partition import (
     CLOCK,
     CONSTANT,
     COUNT,
+    CURVE,
     LEFT_OUT,
     MISTAKES,
     MODELS,
     ONE_CLASS,
     ROWS,
     SEEN,
+    TALLY,
+    TOTAL,
     UPDATES,
     WAITING,
     WEIGHT,
     WORD,
     Job,
 )
+from sureline.spark.tallying import curve_since, tallies_since, totals_since
 
 Array = NDArray[Any]
 
@@ -100,11 +104,17 @@ class _Telling:
         return self._batches(kind, features, classes, [*values.T], None)
 
     def numbers(
-        self, kind: int, features: Array, values: Array, names: Names | None = None
+        self,
+        kind: int,
+        features: Array,
+        values: Array,
+        names: Names | None = None,
+        classes: Array | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """One number for each of some features, and their names."""
+        """One number for each of some features, or features and classes, and their names."""
         sums = [values.astype(np.float64), *[np.zeros(features.size)] * (len(self._sums) - 1)]
-        return self._batches(kind, features, np.zeros(features.size), sums, names)
+        which = np.zeros(features.size) if classes is None else classes
+        return self._batches(kind, features, which, sums, names)
 
     def _batches(
         self, kind: int, features: Array, classes: Array, sums: list[Array], names: Names | None
@@ -134,7 +144,7 @@ def _as_binary(names: Names) -> pa.Array:
 
 
 def _told(job: Job, start: Any, model: Any, tell: _Telling) -> Iterator[pa.RecordBatch]:
-    """What the model has learned since the start: weights, and words with their texts' counts."""
+    """What the model has learned since the start: weights, words, counts, and the curve."""
     keys: Array | None = None
     origin: Array | None = None
     features = model._state.features
@@ -164,6 +174,14 @@ def _told(job: Job, start: Any, model: Any, tell: _Telling) -> Iterator[pa.Recor
         numbers = row[~constant] - 1
         feature = numbers if keys is None else keys[numbers].view(np.int64)
         yield from tell.weights(WEIGHT, feature, classes[~constant], sums[~constant])
+    begun, ours = start._state, model._state
+    for numbers, classes, more in tallies_since(begun, ours, features, origin):
+        feature = numbers if keys is None else keys[numbers].view(np.int64)
+        yield from tell.numbers(TALLY, feature, more, classes=classes)
+    totals, classes, more = totals_since(begun, ours)
+    yield from tell.numbers(TOTAL, totals, more, classes=classes)
+    curve = curve_since(begun, ours)
+    yield from tell.numbers(CURVE, np.arange(curve.size), curve)
 
 
 def _told_words(

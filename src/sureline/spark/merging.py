@@ -34,11 +34,15 @@ from sureline.spark.partition import (
     CLOCK,
     CONSTANT,
     COUNT,
+    CURVE,
+    KINDS,
     LEFT_OUT,
     MISTAKES,
     MODELS,
     ONE_CLASS,
     SEEN,
+    TALLY,
+    TOTAL,
     UPDATES,
     WAITING,
     WEIGHT,
@@ -46,6 +50,7 @@ from sureline.spark.partition import (
     Job,
 )
 from sureline.spark.shipping import Shipped
+from sureline.spark.tallying import add_tallies, curve_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -180,7 +185,7 @@ class Rows:
     """
 
     def __init__(self, parts: Iterable[bytes]) -> None:
-        self._found: dict[int, list[tuple[Array, Array, Array]]] = {kind: [] for kind in range(5)}
+        self._found: dict[int, list[tuple[Array, Array, Array]]] = {kind: [] for kind in KINDS}
         self._names = list[tuple[Array, pa.Array]]()
         for part in parts:
             with pa.ipc.open_stream(pa.py_buffer(part)) as stream:
@@ -216,8 +221,8 @@ class Rows:
         np.add.at(total, inverse, np.concatenate([p[2] for p in parts]))
         return every, total
 
-    def weights(self, kind: int) -> Iterator[tuple[Array, Array, Array]]:
-        """The features, the columns and the sums of all changed weights, each part once."""
+    def by_class(self, kind: int) -> Iterator[tuple[Array, Array, Array]]:
+        """The features, the classes or columns, and the sums of them, each part once."""
         parts = self._found[kind]
         while parts:
             yield parts.pop()
@@ -249,11 +254,12 @@ def _built(start: Any, learner: Any, how: How, rows: Rows) -> Any:
         grown = model._known.columns = _grow(model._known.columns, rows)
         places, count = Finder(grown.keys()), grown.features + 1
     learner.layout.check(count, state.table.shape[2], online.memory_limit_gb, "SurelineClassifier")
-    tallies = np.array([counts[UPDATES], counts[MISTAKES], counts[SEEN]], np.int64)
+    learned = np.array([counts[UPDATES], counts[MISTAKES], counts[SEEN]], np.int64)
     online._state = state_from_sums(
         *(learner, how, state, count, counts[MODELS], _entries(rows, places)),
-        *(counts[CLOCK], tallies),
+        *(counts[CLOCK], learned),
     )
+    _add_counts(online._state, state, rows, places)
     if text and isinstance(model._known.columns, Hashing):
         _name(model._known.columns, rows, learner, online._state)
     return model
@@ -261,13 +267,35 @@ def _built(start: Any, learner: Any, how: How, rows: Rows) -> Any:
 
 def _entries(rows: Rows, places: Finder | None) -> Iterator[tuple[Array, Array, Array]]:
     """The sums of all changed weights, with the rows of the table that they belong to."""
-    for _, classes, values in rows.weights(CONSTANT):
+    for _, classes, values in rows.by_class(CONSTANT):
         yield np.zeros(classes.size, np.intp), classes, values
-    for features, classes, values in rows.weights(WEIGHT):
-        found = features if places is None else places.find(features.view(np.uint64))
-        if (found < 0).any():
-            raise ModelFileError("a weight came without its word; train again")
-        yield found + 1, classes, values
+    for features, classes, values in rows.by_class(WEIGHT):
+        yield _found(features, places) + 1, classes, values
+
+
+def _found(features: Array, places: Finder | None) -> Array:
+    """The numbers of features in the merged model."""
+    found = features if places is None else places.find(features.view(np.uint64))
+    if (found < 0).any():
+        raise ModelFileError("a weight came without its word; train again")
+    return found
+
+
+def _add_counts(merged: Any, start: Any, rows: Rows, places: Finder | None) -> None:
+    """Let the merged state have all that was counted, and a curve of probabilities."""
+    tallies = (
+        (_found(features, places), classes, np.rint(values).astype(np.int64))
+        for features, classes, values in rows.by_class(TALLY)
+    )
+    totals = [np.zeros(0, np.int64)] * 3
+    for each in rows.by_class(TOTAL):
+        whole = (np.rint(values).astype(np.int64) for values in each)
+        totals = [np.concatenate(pair) for pair in zip(totals, whole, strict=True)]
+    add_tallies(merged, start, tallies, (totals[0], totals[1], totals[2]))
+    which, values = rows.numbers(CURVE)
+    sums = np.zeros(5)
+    sums[which] = values
+    merged.curve = curve_of(start, sums)
 
 
 def _grow(columns: Vocabulary, rows: Rows) -> Vocabulary:

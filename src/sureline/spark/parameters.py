@@ -100,6 +100,12 @@ RULE: dict[str, Any] = {
         "'one-vs-rest'.",
         TypeConverters.toString,
     ),
+    "calibration": _param(
+        "calibration",
+        "'online': probabilities are made honest while learning; 'none': they are those of the "
+        "weights' distribution. By default 'online' for texts, 'none' for vectors.",
+        TypeConverters.toString,
+    ),
     "fit_intercept": _param(
         "fitIntercept", "Whether to add a constant feature 1.", TypeConverters.toBoolean
     ),
@@ -143,6 +149,12 @@ TEXT: dict[str, Any] = {
     ),
     "counts": _param(
         "counts", "The value of a feature: 'binary', 'counts' or 'log'.", TypeConverters.toString
+    ),
+    "weighting": _param(
+        "weighting",
+        "How counts of texts weigh features: 'idf', 'nb' (naive Bayes), 'none', or 'auto', the "
+        "best that the rule allows.",
+        TypeConverters.toString,
     ),
     "normalize": _param(
         "normalize", "Whether to scale every row to length 1.", TypeConverters.toBoolean
@@ -231,7 +243,8 @@ class Parameters(
     )
     rule = _param(
         "rule",
-        "The update rule, as `sureline rules` lists them; by default AROW, for texts with r=0.1.",
+        "The update rule, as `sureline rules` lists them; by default AROW, for texts each class "
+        "against the rest.",
         TypeConverters.toString,
     )
     how = _param(

@@ -1,8 +1,8 @@
 """What an executor does with one partition: learn it, and tell what was learned, row by row.
 
 Every row says what the partition's model adds to a sum: (feature, class, precision × mean,
-precision) for weights, and alike for counts. Names of features travel as keys, so that nothing but
-numbers is ever added up.
+precision) for weights, and alike for counts and for the curve of probabilities. Names of features
+travel as keys, so that nothing but numbers is ever added up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 # What a row is about.
-WEIGHT, CONSTANT, WORD, WAITING, COUNT = range(5)
+KINDS = range(8)
+WEIGHT, CONSTANT, WORD, WAITING, COUNT, TALLY, TOTAL, CURVE = KINDS
 # The counters, as the features of rows of kind COUNT.
 MODELS, CLOCK, UPDATES, MISTAKES, SEEN, LEFT_OUT, ONE_CLASS = range(7)
 KEYS = "kind tinyint, feature bigint, class int, name binary"

@@ -1,0 +1,144 @@
+"""Counts of texts by feature and class, and the curve of probabilities, as rows to be summed.
+
+Counts add up: the merged model has those of its start and what every partition has counted since.
+Of the curve, precision and precision × place add up, as `merge_curves` adds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.model.merging import CHUNK
+from sureline.model.state import State
+
+Array = NDArray[Any]
+Counted = tuple[Array, Array, Array]  # features, classes, how many
+TEXTS, TOKENS = range(2)  # the totals of a class, as the features of rows
+LEAST = 1e-9  # the precision of what nothing is known of
+MOST = np.iinfo(np.int32).max
+
+
+def tallies_since(
+    start: State, state: State, features: int, origin: Array | None
+) -> Iterator[Counted]:
+    """How many more texts of each class have had each feature, some features at a time.
+
+    Parameters
+    ----------
+    start : State
+        What the model started from.
+    state : State
+        What it has become.
+    features : int
+        How many features of the model count.
+    origin : array of int or None
+        For each feature, which one of the start it is, or -1; None if the start's come first.
+
+    Yields
+    ------
+    features, classes, counts : arrays of int
+        Where the counts differ, and by how much.
+    """
+    if not state.layout.counted:
+        return
+    classes = state.classes
+    step = max(1, CHUNK // classes)
+    for first in range(0, features, step):
+        numbers = np.arange(first, min(features, first + step))
+        if origin is None:
+            source = np.where(numbers < start.features, numbers, -1)
+        else:
+            source = origin[numbers]
+        more = state.tallies[numbers + 1, :classes].astype(np.int64)
+        known = source >= 0
+        more[known] -= start.tallies[source[known] + 1, :classes]
+        chosen, which = np.nonzero(more)
+        yield numbers[chosen], which, more[chosen, which]
+
+
+def totals_since(start: State, state: State) -> Counted:
+    """How many more texts of each class there were, and how many features they had.
+
+    Parameters
+    ----------
+    start, state : State
+        As of `tallies_since`.
+
+    Returns
+    -------
+    which, classes, counts : arrays of int
+        `TEXTS` or `TOKENS`, the class, and how many.
+    """
+    if not state.layout.counted:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    many = state.classes
+    texts = state.tallies[0, :many].astype(np.int64) - start.tallies[0, :many]
+    more = np.stack([texts, state.tokens[:many] - start.tokens[:many]])
+    which, classes = np.nonzero(more)
+    return which, classes, more[which, classes]
+
+
+def curve_since(start: State, state: State) -> Array:
+    """Precision (three numbers) and precision × place (two) of a curve that has moved, or none.
+
+    Parameters
+    ----------
+    start, state : State
+        As of `tallies_since`.
+    """
+    if (state.curve == start.curve).all():
+        return np.zeros(0)
+    place, (h11, h12, h22) = state.curve[:2], state.curve[2:]
+    precision = np.array([[h11 + LEAST, h12], [h12, h22 + LEAST]])
+    return np.array([precision[0, 0], h12, precision[1, 1], *(precision @ place)])
+
+
+def add_tallies(state: State, start: State, some: Iterator[Counted], totals: Counted) -> None:
+    """Let a merged state have the counts of its start and those that were added.
+
+    Parameters
+    ----------
+    state : State
+        The merged state, whose counts are none so far.
+    start : State
+        What all models started from; its features come first.
+    some : iterator of tuples of arrays
+        Features of the merged state, classes, and how many texts were added; in one tuple, a
+        feature and a class come together once.
+    totals : tuple of arrays
+        What `totals_since` gives.
+    """
+    if not state.layout.counted:
+        return
+    width, have = state.tokens.size, min(start.features, state.features) + 1
+    state.tallies[:have] = start.tallies[:have, :width]
+    state.tokens[:] = start.tokens[:width]
+    which, classes, more = totals
+    texts = which == TEXTS
+    some_totals = (np.full(texts.sum(), -1), classes[texts], more[texts])
+    np.add.at(state.tokens, classes[~texts], more[~texts])
+    for numbers, places, counts in (some_totals, *some):
+        where = numbers + 1, places
+        total = state.tallies[where].astype(np.int64) + counts
+        state.tallies[where] = np.clip(total, 0, MOST)
+
+
+def curve_of(start: State, sums: Array) -> Array:
+    """The curve that those which moved agree on; the start's if none has.
+
+    Parameters
+    ----------
+    start : State
+        What all models started from.
+    sums : array of shape (5,)
+        The sums of what `curve_since` gives.
+    """
+    h11, h12, h22, *pull = sums.tolist()
+    if not h11:
+        return start.curve.copy()
+    place = np.linalg.solve(np.array([[h11, h12], [h12, h22]]), np.array(pull))
+    return np.array([*place, h11, h12, h22])
