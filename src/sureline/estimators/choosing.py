@@ -63,6 +63,7 @@ def choose_learner(estimator: Any) -> Learner:
         estimator._weighting[0],
         estimator._weighting[1],
         estimator.calibration is not None,
+        any(p.auto and getattr(estimator, p.name) == "auto" for p in rule.parameters),
     )
 
 

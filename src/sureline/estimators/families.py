@@ -58,8 +58,14 @@ class AROWClassifier(OnlineClassifier):
     (1, 3)
     """
 
-    r: float = 1.0
+    r: float | Literal["auto"] = 1.0
     covariance: Covariance = described("diagonal-kl", COVARIANCE)
+
+    @property
+    def r_(self) -> float:
+        """What r is: as given, or with ``r="auto"`` what the rows so far have told."""
+        self._fitted("r_")
+        return self._learner().constant_of(self._state)
 
 
 @documented

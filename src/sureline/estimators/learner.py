@@ -14,22 +14,17 @@ from sureline.features.rows import Rows
 from sureline.kernels import rivals
 from sureline.kernels.calibrating import CALIBRATE, FOLLOW_ROWS
 from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
+from sureline.kernels.counting import COUNT, WEIGH_ROWS
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
-from sureline.kernels.informed import (
-    COUNT,
-    LEARN_PAIRS,
-    LEARN_REST,
-    LEARN_TWO,
-    OPEN_ENTRIES,
-    SCORE_INFORMED,
-    WEIGH_ROWS,
-)
+from sureline.kernels.informed import LEARN_REST, LEARN_TWO, OPEN_ENTRIES, SCORE_INFORMED
+from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import (
     LEARN_FULL_ONE_VS_REST,
     LEARN_ONE_VS_REST,
     LEARN_OWN_ONE_VS_REST,
 )
+from sureline.kernels.opened import LEARN_PAIRS_OPENED, LEARN_REST_OPENED, LEARN_TWO_OPENED
 from sureline.kernels.own import LEARN_OWN, LEARN_OWN_RIVALS, SCORE_OWN
 from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
 from sureline.kernels.scoring import SCORE, SCORE_ONE, SPREAD
@@ -39,6 +34,7 @@ from sureline.rules import OwnKernel, Rule
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Tuned = tuple[float, float, Floats]  # a rule's two constants, and errors that the first follows
 
 # A diagonal variance never falls below this share of the initial one, nor one on the diagonal of a
 # full covariance below the second; a scale-free full covariance is rescaled at the third.
@@ -53,6 +49,7 @@ PROJECTIONS = {
     "diagonal-exact": rivals.BEST,
 }
 ONE_VS_REST = "one-vs-rest"
+NO_ERRORS = np.zeros(0)
 SCHEMES = {
     "sequential": rivals.SEQUENTIAL,
     "parallel": rivals.PARALLEL,
@@ -75,6 +72,7 @@ class Learner:
         weighting: str | None = None,
         normalize: bool = False,
         calibrated: bool = False,
+        adaptive: bool = False,
     ) -> None:
         self.rule = rule
         self.dtype = dtype
@@ -96,7 +94,7 @@ class Learner:
             rule.name, covariance, dtype, fit_intercept, initial, stamps, weighting
         )
         self.informed, self.normalize = weighting == "nb", normalize
-        self.calibrated = calibrated
+        self.calibrated, self.adaptive = calibrated, adaptive
 
     @cached_property
     def _step(self) -> Any:
@@ -143,25 +141,37 @@ class Learner:
         """
         if state.layout.weighting == "idf":
             rows = self._weighed(state, rows, codes, order, counting)
-        followed = self.calibrated and state.layout.covariance != "full"
-        if self.calibrated and counting and not followed:
+        if self.calibrated and counting and state.layout.covariance == "full":
             self._learn_and_follow(state, rows, codes, weight, order, rank)
-            return
-        if self.informed or (followed and counting):
-            examples = (*rows, codes, weight, order)
-            failed = self._learn_informed(state, examples, rows.longest, rank, counting)
-            if state.wide:
-                state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
-        elif state.wide:
-            labelled = (*rows, codes, weight, order)
-            if self.scheme == ONE_VS_REST:
-                failed = self._learn_one_vs_rest(state, labelled, rows.longest)
-            else:
-                failed = self._learn_rivals(state, labelled, rows.longest, rank)
-            state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
         else:
+            self._learn(state, rows, codes, weight, order, rank, before, counting)
+
+    def _learn(
+        self,
+        state: State,
+        rows: Rows,
+        codes: Integers,
+        weight: Floats,
+        order: Integers,
+        rank: Integers,
+        before: int,
+        counting: bool,
+    ) -> None:
+        """As `learn`, of rows that are scaled."""
+        examples = (*rows, codes, weight, order)
+        tuned = self._tuned(state, counting)
+        followed = self.calibrated and state.layout.covariance != "full"
+        if self.informed or (followed and counting):
+            failed = self._learn_informed(state, examples, rows.longest, rank, counting, tuned)
+        elif not state.wide:
             sign = np.where(codes == 1, 1.0, -1.0)
-            failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest)
+            failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest, tuned)
+        elif self.scheme == ONE_VS_REST:
+            failed = self._learn_one_vs_rest(state, examples, rows.longest, tuned)
+        else:
+            failed = self._learn_rivals(state, examples, rows.longest, rank, tuned)
+        if state.wide:
+            state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
         state.clock += order.size
         state.counts[2] += order.size
         if failed >= 0:
@@ -171,14 +181,29 @@ class Learner:
                 "example with sklearn.preprocessing.MaxAbsScaler, and fit again"
             )
 
+    def _tuned(self, state: State, counting: bool) -> Tuned:
+        """The rule's constants, and where errors are summed up if the first is to follow them."""
+        if not self.adaptive:
+            return self.a, self.b, NO_ERRORS
+        if counting:
+            return self.a, self.b, state.errors
+        return self.constant_of(state), self.b, NO_ERRORS
+
+    def constant_of(self, state: State) -> float:
+        """The rule's first constant, after what a state has seen."""
+        return float(noise_of(state.errors)) if self.adaptive else self.a
+
     @property
     def _floors(self) -> tuple[float, float]:
         """For a full covariance: the least variance, and the mean variance to rescale at."""
         rescale = RESCALE if self.rule.scale_free else 0.0
         return FULL_FLOOR * self.initial_variance, rescale * self.initial_variance
 
-    def _learn_two(self, state: State, examples: tuple[Any, ...], longest: int) -> int:
+    def _learn_two(
+        self, state: State, examples: tuple[Any, ...], longest: int, tuned: Tuned
+    ) -> int:
         """Learn two classes; return the row that overflowed, or -1."""
+        a, b, errors = tuned
         table = state.table[:, :, 0]
         rule, covariance = self.rule, state.layout.covariance
         failed: int
@@ -189,7 +214,7 @@ class Learner:
             return failed
         learned = (*examples, table, self.constant, self._step)
         if covariance == "identity":
-            ending: tuple[Any, ...] = (self.a, self.b, rule.average, state.clock, state.counts)
+            ending: tuple[Any, ...] = (a, b, rule.average, state.clock, state.counts)
             failed = LEARN_SPHERICAL.compiled(self.dtype)(*learned, *ending)
         elif covariance == "full":
             size = state.table.shape[0]
@@ -199,28 +224,35 @@ class Learner:
                 state.covariance[0],
                 self.constant,
                 self._step,
-                self.a,
-                self.b,
+                a,
+                b,
                 self.share,
                 *self._floors,
                 np.empty(size),
                 np.empty(size, self.dtype),
+                errors,
                 state.counts,
             )
         elif covariance == "diagonal-exact":
-            room = (FLOOR * self.initial_variance, np.empty(longest + 1), state.counts)
-            ending = (self._exact, self.a, self.b, self.share, *room)
+            room = (FLOOR * self.initial_variance, np.empty(longest + 1), errors, state.counts)
+            ending = (self._exact, a, b, self.share, *room)
             failed = LEARN_EXACT.compiled(self.dtype)(*learned, *ending)
         else:
-            room = (FLOOR * self.initial_variance, np.empty(longest), state.counts)
-            ending = (self.a, self.b, self.share, covariance == "diagonal-l2", *room)
+            room = (FLOOR * self.initial_variance, np.empty(longest), errors, state.counts)
+            ending = (a, b, self.share, covariance == "diagonal-l2", *room)
             failed = LEARN_DIAGONAL.compiled(self.dtype)(*learned, *ending)
         return failed
 
     def _learn_rivals(
-        self, state: State, examples: tuple[Any, ...], longest: int, rank: Integers
+        self,
+        state: State,
+        examples: tuple[Any, ...],
+        longest: int,
+        rank: Integers,
+        tuned: Tuned,
     ) -> int:
         """Learn many classes; return the row that overflowed, or -1."""
+        a, b, errors = tuned
         size, _, columns = state.table.shape
         competitors = min(self.competitors, columns)
         failed: int
@@ -238,12 +270,13 @@ class Learner:
                 competitors,
                 self.constant,
                 self._step,
-                self.a,
-                self.b,
+                a,
+                b,
                 self.share,
                 *self._floors,
                 np.empty((2, size)),
                 np.empty(size, self.dtype),
+                errors,
                 state.counts,
             )
         else:
@@ -258,8 +291,8 @@ class Learner:
                 self._step,
                 self._exact,
                 self._joint,
-                self.a,
-                self.b,
+                a,
+                b,
                 self.share,
                 SCHEMES[self.scheme],
                 PROJECTIONS[state.layout.covariance],
@@ -271,12 +304,16 @@ class Learner:
                 np.empty((1 if self.scheme == "sequential" else competitors, width)),
                 np.empty((6, columns)),
                 np.empty(columns, np.int64),
+                errors,
                 state.counts,
             )
         return failed
 
-    def _learn_one_vs_rest(self, state: State, examples: tuple[Any, ...], longest: int) -> int:
+    def _learn_one_vs_rest(
+        self, state: State, examples: tuple[Any, ...], longest: int, tuned: Tuned
+    ) -> int:
         """Learn many classes, each against all others; return the row that overflowed, or -1."""
+        a, b, errors = tuned
         size, _, columns = state.table.shape
         rule, covariance = self.rule, state.layout.covariance
         failed: int
@@ -292,12 +329,13 @@ class Learner:
                 state.used,
                 self.constant,
                 self._step,
-                self.a,
-                self.b,
+                a,
+                b,
                 self.share,
                 *self._floors,
                 np.empty((1, size)),
                 np.empty(size, self.dtype),
+                errors,
                 state.counts,
             )
         else:
@@ -308,8 +346,8 @@ class Learner:
                 self.constant,
                 self._step,
                 self._exact,
-                self.a,
-                self.b,
+                a,
+                b,
                 self.share,
                 PROJECTIONS[covariance],
                 rule.average,
@@ -319,6 +357,7 @@ class Learner:
                 np.empty(longest + 1),
                 np.empty((5, columns)),
                 np.empty(columns, np.int64),
+                errors,
                 state.counts,
             )
         return failed
@@ -330,6 +369,7 @@ class Learner:
         longest: int,
         rank: Integers,
         counting: bool,
+        tuned: Tuned,
     ) -> int:
         """Learn under a prior that counts tell, or a curve that follows, or both.
 
@@ -340,20 +380,25 @@ class Learner:
             *(*examples, state.table, state.tallies, state.tokens, self.informed, counting, curve),
             *(longest, 1.0 / self.initial_variance),
         )
-        steps = (self.constant, self._step, self._exact)
-        floor = FLOOR * self.initial_variance
+        a, b, errors = tuned
+        steps, rule = (self.constant, self._step), (a, b, self.share)
+        end = (FLOOR * self.initial_variance, errors, state.counts)
         projection = PROJECTIONS[state.layout.covariance]
-        end = (self.a, self.b, self.share, projection, floor, state.counts)
+        rest = state.wide and self.scheme == ONE_VS_REST
+        if state.wide:
+            begin = (*begin, state.used) if rest else (*begin, rank, state.used)
         failed: int
-        if not state.wide:
-            failed = LEARN_TWO.compiled(self.dtype)(*begin, *steps, *end)
-        elif self.scheme == ONE_VS_REST:
-            failed = LEARN_REST.compiled(self.dtype)(*begin, state.used, *steps, *end)
+        if projection == rivals.KL and (rest or not state.wide):
+            loop = LEARN_REST if rest else LEARN_TWO
+            failed = loop.compiled(self.dtype)(*begin, *steps, *rule, *end)
+        elif rest or not state.wide:
+            loop = LEARN_REST_OPENED if rest else LEARN_TWO_OPENED
+            failed = loop.compiled(self.dtype)(*begin, *steps, self._exact, *rule, projection, *end)
         else:
             competitors = min(self.competitors, state.table.shape[2])
-            failed = LEARN_PAIRS.compiled(self.dtype)(
-                *(*begin, rank, state.used, competitors, *steps, self._joint),
-                *(*end[:3], SCHEMES[self.scheme], *end[3:]),
+            ways = (SCHEMES[self.scheme], projection)
+            failed = LEARN_PAIRS_OPENED.compiled(self.dtype)(
+                *(*begin, competitors, *steps, self._exact, self._joint, *rule, *ways, *end)
             )
         return failed
 
@@ -377,7 +422,7 @@ class Learner:
             if scores.shape[1] > 1:
                 FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
             one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
-            self.learn(state, row, *one, rank, int(i), counting=False)
+            self._learn(state, row, *one, rank, int(i), True)
 
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the curve that has followed them."""
@@ -422,7 +467,7 @@ class Learner:
         wide.wide, wide.used = True, 2
         wide.clock, wide.counts, wide.merged = state.clock, state.counts, state.merged
         wide.tallies[:, :2], wide.tokens[:2] = state.tallies, state.tokens
-        wide.curve = state.curve
+        wide.curve, wide.errors = state.curve, state.errors
         if not state.counts[0]:  # nothing to carry over
             return wide
         changed = state.touched()
@@ -490,7 +535,7 @@ class Learner:
         """The means and the variances of every row's scores under the prior that counts tell."""
         SCORE_INFORMED.compiled(self.dtype)(
             *(*rows, state.table, state.tallies, state.tokens[: state.classes]),
-            *(1.0 / self.initial_variance, self.constant, means, variances),
+            *(1.0 / self.initial_variance, self.constant, rows.longest, means, variances),
         )
 
     def opened(self, state: State, rows: NDArray[Any] | None = None) -> Floats:

@@ -23,6 +23,7 @@ from sureline.kernels.compiling import (
     flag,
     i8,
 )
+from sureline.kernels.noise import follow_error
 from sureline.kernels.prefetch import prefetch
 
 # Below this a margin variance counts as zero: its reciprocal is no longer safe.
@@ -53,12 +54,14 @@ def learn_diagonal(
     drop: bool,
     floor: float,
     rest: Any,
+    errors: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
 
     `drop` keeps the diagonal of the covariance (L2), otherwise that of the precision (KL); `rest`
-    has room for the longest row. Adds the updates and the mistakes to `counts`.
+    has room for the longest row. Adds the updates and the mistakes to `counts`. Where `errors` has
+    room, the rule's first constant follows them.
     """
     for q in range(order.size):
         i = order[q]
@@ -78,6 +81,8 @@ def learn_diagonal(
             return int(i)
         if m <= 0.0:
             counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, m)
         if v <= TINY:
             continue
         t, E = step(m, v, 1.0 if share else c, a, b)
@@ -143,6 +148,7 @@ def learn_exact(
     share: bool,
     floor: float,
     room: Any,
+    errors: Any,
     counts: Any,
 ) -> int:
     """As `learn_diagonal`, with the optimum among diagonal covariances, which `exact` finds.
@@ -166,6 +172,8 @@ def learn_exact(
             return int(i)
         if m <= 0.0:
             counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, m)
         if v <= TINY:
             continue
         t, E = step(m, v, 1.0 if share else c, a, b)
@@ -207,6 +215,7 @@ LEARN_DIAGONAL = Kernel(
         flag,
         f8,
         array(f8),
+        array(f8),
         array(i8),
     ),
 )
@@ -222,6 +231,7 @@ LEARN_EXACT = Kernel(
         f8,
         flag,
         f8,
+        array(f8),
         array(f8),
         array(i8),
     ),

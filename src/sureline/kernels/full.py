@@ -23,6 +23,7 @@ from sureline.kernels.compiling import (
     rows,
 )
 from sureline.kernels.diagonal import HUGE, TINY, shared
+from sureline.kernels.noise import follow_error
 from sureline.kernels.scoring import LARGE, SMALL, largest
 
 
@@ -61,6 +62,7 @@ def learn_full(
     rescale_below: float,
     pull: Any,
     root: Any,
+    errors: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
@@ -83,6 +85,8 @@ def learn_full(
             return int(i)
         if m <= 0.0:
             counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, m)
         v = at_least(v, pull, covariance)
         if v <= TINY:
             continue
@@ -173,6 +177,7 @@ def learn_full_rivals(
     rescale_below: float,
     pulls: Any,
     root: Any,
+    errors: Any,
     counts: Any,
 ) -> int:
     """As `learn_full` for many classes, each with a covariance of its own; rivals in sequence."""
@@ -193,6 +198,8 @@ def learn_full_rivals(
         rank_rivals(scores, rank, y, rivals, left)
         if new or scores[y] <= scores[rivals[0]]:
             counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, scores[y] - scores[rivals[0]])
         changed = False
         for q in range(rivals.size):
             r = rivals[q]
@@ -272,6 +279,7 @@ LEARN_FULL = Kernel(
         f8,
         array(f8),
         array(real),
+        array(f8),
         array(i8),
     ),
 )
@@ -293,6 +301,7 @@ LEARN_FULL_RIVALS = Kernel(
         f8,
         array(f8, 2),
         array(real),
+        array(f8),
         array(i8),
     ),
 )

@@ -1,8 +1,7 @@
-"""Learning with counts of rows: values scaled by them, or a prior that they tell.
+"""Learning under a prior that counts of rows tell: naive Bayes as a beginning.
 
-`tallies` count, for every feature and class, the rows that have had the feature; row 0 counts the
-rows themselves. `tokens` sum up each class's features. From them follows how much more often than
-in all other classes a feature is met in class k, as a logarithm,
+From the counts follows how much more often than in all other classes a feature is met in class k,
+as a logarithm,
 
     l = log [(α π_k + p) / (α (1 − π_k) + q)] − log [π_k / (1 − π_k)],
 
@@ -19,16 +18,17 @@ prior variance a s² these are a Gaussian with
 
     variance g S and mean g M,    g = s² / (s² + (S/a) (1 − s²)).
 
-A row is learned on a copy of its own few entries, opened so; then it is closed again, and only then
-counted: its label plays no part in its own prior.
+The rule sees m and v under the prior. Where it gains the precision c x² for a weight (the
+projection KL), the evidence gains the same, whatever the prior:
 
-Inverse document frequencies need the same counts, summed over the classes; they scale rows before
-any rule sees them.
+    S' = S d,    M' = (M + step) (g + (1 − g) d),    d = 1 / (1 + c x² S).
+
+A row is counted after it is learned: its label plays no part in its own prior.
 """
 
 from __future__ import annotations
 
-from math import sqrt
+import math
 from typing import Any
 
 import numpy as np
@@ -36,32 +36,17 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
-from sureline.kernels.compiling import (
-    EXACT,
-    JOINT,
-    STEP,
-    Kernel,
-    array,
-    f8,
-    flag,
-    given,
-    i8,
-    labelled,
-    rows,
-)
-from sureline.kernels.diagonal import learn_diagonal, learn_exact
+from sureline.kernels.compiling import STEP, Kernel, array, f8, flag, given, i8, labelled, rows
+from sureline.kernels.counting import count_row
+from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.logarithm import log
-from sureline.kernels.one_vs_rest import learn_one_vs_rest
+from sureline.kernels.noise import follow_error
+from sureline.kernels.one_vs_rest import FEW, beaten
 from sureline.kernels.prefetch import prefetch
-from sureline.kernels.rivals import BEST, L2, learn_rivals
 
 SPREAD_ROWS = 1.0  # α
 LEAST = 0.1  # β
-MOST = 2**31 - 1  # what a tally can count
-
-# The loops that learn a copy of one row are those that learn many.
-for _loop in (learn_diagonal, learn_exact, learn_one_vs_rest, learn_rivals):
-    register_jitable(_loop)
+LONG = 256  # so many numbers at a time are turned into g
 
 
 @register_jitable
@@ -107,89 +92,6 @@ def open_entry(kept: Any, squares: Any, inverse: float, opened: Any) -> None:
 
 
 @register_jitable
-def open_row(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    known: int,
-    inverse: float,
-    room: Any,
-) -> None:
-    """Copy a row's entries and values, of the first `known` columns; `informed`: opened."""
-    ground, squares, opened, before, values = room
-    if informed:
-        share_tokens(tokens, ground[:, :known])
-    for slot in range(2):
-        for column in range(known):
-            before[0, slot, column] = opened[0, slot, column] = table[0, slot, column]
-    for k in range(start, stop):
-        u, j = k - start + 1, indices[k] + 1
-        if informed:
-            prior_of(tallies[j], ground[:, :known], squares[u, :known])
-        else:
-            squares[u, :known] = 1.0
-        open_entry(table[j], squares[u, :known], inverse, opened[u])
-        values[u - 1] = data[k]
-        for slot in range(2):
-            for column in range(known):
-                before[u, slot, column] = opened[u, slot, column]
-
-
-@register_jitable
-def close_row(
-    start: int, stop: int, indices: Any, table: Any, known: int, inverse: float, room: Any
-) -> None:
-    """Put back what learning has changed of a row's copy, without the prior."""
-    _, squares, opened, before, _ = room
-    for column in range(known):
-        table[0, 0, column], table[0, 1, column] = opened[0, 0, column], opened[0, 1, column]
-    for k in range(start, stop):
-        u, j = k - start + 1, indices[k] + 1
-        for column in range(known):
-            mean, variance = opened[u, 0, column], opened[u, 1, column]
-            if mean != before[u, 0, column] or variance != before[u, 1, column]:
-                shift = inverse * (1.0 - 1.0 / squares[u, column])
-                S = 1.0 / (1.0 / variance + shift)
-                table[j, 0, column] = mean * (S / variance)
-                table[j, 1, column] = S
-
-
-@register_jitable
-def follow_row(
-    length: int, constant: float, known: int, code: int, curve: Any, room: Any, scores: Any
-) -> None:
-    """Let the curve of probabilities learn from a row that is open but not learned yet.
-
-    `scores` has four places for each class.
-    """
-    opened, values = room[2], room[4]
-    shared = known == 1  # two classes
-    told = scores[0, : 2 if shared else known]
-    for column in range(known):
-        told[column] = constant * opened[0, 0, column]
-    for u in range(length):
-        for column in range(known):
-            told[column] += opened[u + 1, 0, column] * values[u]
-    if shared:
-        told[1], told[0] = told[0], -told[0]
-    follow(told, code, curve, scores[1:])
-
-
-@register_jitable
-def count_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, code: int) -> None:
-    """Count a row of a class."""
-    tallies[0, code] += int(tallies[0, code] < MOST)
-    tokens[code] += stop - start
-    for k in range(start, stop):
-        tallies[indices[k] + 1, code] += int(tallies[indices[k] + 1, code] < MOST)
-
-
-@register_jitable
 def fetch_row(
     start: int, stop: int, indices: Any, table: Any, tallies: Any, informed: bool
 ) -> None:
@@ -201,68 +103,83 @@ def fetch_row(
 
 
 @register_jitable
-def make_room(longest: int, columns: int) -> Any:
-    """Where rows are opened: shares, s², entries, the same as they were, and values."""
-    return (
-        np.empty((3, columns)),
-        np.empty((longest + 1, columns)),
-        np.empty((longest + 1, 2, columns)),
-        np.empty((longest + 1, 2, columns)),
-        np.empty(longest),
-    )
+def gain_two(length: int, room: Any, ground: Any, inverse: float) -> None:
+    """Write g of every feature of a row: the last line of `room`, from the lines before it."""
+    spreads, yes, no, gains = room[1], room[3], room[4], room[5]
+    for u in range(length):
+        ratio = log((ground[0, 0] + yes[u]) / (ground[1, 0] + no[u])) + ground[2, 0]
+        s2 = ratio * ratio + LEAST * LEAST
+        gains[u] = s2 / (s2 + (spreads[u] * inverse) * (1.0 - s2))
 
 
 @register_jitable
-def one_row(longest: int) -> Any:
-    """One row by itself: where it ends, its numbers, its sign, its weight, and its place."""
-    numbers = np.arange(longest).astype(np.int32)
-    return np.zeros(2, np.int64), numbers, np.ones(1), np.ones(1), np.zeros(1, np.int64)
+def tile_shares(tokens: Any, tiles: Any) -> None:
+    """Write the shares of the classes again and again, as long as `tiles` are."""
+    known = tokens.size
+    share_tokens(tokens, tiles[:, :known])
+    for at in range(known, tiles.shape[1]):
+        for line in range(3):
+            tiles[line, at] = tiles[line, at - known]
 
 
-def count(
-    indptr: Any, indices: Any, data: Any, codes: Any, order: Any, tallies: Any, tokens: Any
-) -> None:
-    """Count rows of their classes, and learn nothing."""
-    for i in order:
-        count_row(indptr[i], indptr[i + 1], indices, tallies, tokens, codes[i])
-
-
-def weigh_rows(
-    indptr: Any,
+@register_jitable
+def gain_all(
+    start: int,
+    stop: int,
     indices: Any,
-    data: Any,
-    codes: Any,
-    order: Any,
+    table: Any,
     tallies: Any,
-    tokens: Any,
-    counting: bool,
-    normalize: bool,
-    out: Any,
+    known: int,
+    tiles: Any,
+    inverse: float,
+    room: Any,
+    every: Any,
 ) -> None:
-    """Scale values by 1 + log [(1 + n) / (1 + n_j)] and, if wanted, rows to length 1.
+    """Write g of every feature of a row for every class, class by class within a feature.
 
-    n_j of the n rows so far have had feature j. Rows are counted after they are scaled, if
-    `counting`; then, but only then, `order` must name each row once.
+    A few features at a time are copied to `room`, so that one long loop serves them all; `tiles`
+    are as long as `room` has places, a whole number of features.
     """
-    for i in order:
-        start, stop = indptr[i], indptr[i + 1]
-        total = 1.0
-        for column in range(tokens.size):
-            total += max(tallies[0, column], 0)
-        squares = 0.0
-        for k in range(start, stop):
-            had = 1.0
-            for column in range(tokens.size):
-                had += max(tallies[indices[k] + 1, column], 0)
-            x = data[k] * (1.0 + log(max(total / had, 1.0)))
-            squares += x * x
-            out[k] = x
-        if normalize and squares > 0.0:
-            factor = 1.0 / sqrt(squares)
-            for k in range(start, stop):
-                out[k] = out[k] * factor
-        if counting:
-            count_row(start, stop, indices, tallies, tokens, codes[i])
+    yes, no, spreads = room[0], room[1], room[2]
+    few = tiles.shape[1] // known
+    for begin in range(start, stop, few):
+        size = 0
+        for k in range(begin, min(begin + few, stop)):
+            j = indices[k] + 1
+            total = 0.0
+            for column in range(known):
+                p = np.float64(max(tallies[j, column], 0))
+                yes[size + column] = p
+                total += p
+            for column in range(known):
+                no[size + column] = total - yes[size + column]
+                spreads[size + column] = table[j, 1, column]
+            size += known
+        gains = every[(begin - start) * known :]
+        for at in range(size):
+            ratio = log((tiles[0, at] + yes[at]) / (tiles[1, at] + no[at])) + tiles[2, at]
+            s2 = ratio * ratio + LEAST * LEAST
+            gains[at] = s2 / (s2 + (spreads[at] * inverse) * (1.0 - s2))
+
+
+@register_jitable
+def weigh_all(means: Any, gains: Any, x: float, scores: Any) -> None:
+    """Add what a feature adds to something of every class."""
+    for column in range(scores.size):
+        scores[column] += gains[column] * np.float64(means[column]) * x
+
+
+@register_jitable
+def move_all(
+    means: Any, spreads: Any, gains: Any, x: float, pull: Any, gain: Any, floor: float
+) -> None:
+    """Learn what a row tells of one feature, for every class; `pull` and `gain` are over v."""
+    for column in range(pull.size):
+        S = np.float64(spreads[column])
+        d = 1.0 / (1.0 + gain[column] * (S * x * x))
+        moved = np.float64(means[column]) + pull[column] * (S * x)
+        means[column] = moved * (gains[column] + (1.0 - gains[column]) * d)
+        spreads[column] = max(S * d, floor)
 
 
 def learn_two(
@@ -282,12 +199,11 @@ def learn_two(
     inverse: float,
     constant: float,
     step: Any,
-    exact: Any,
     a: float,
     b: float,
     share: bool,
-    projection: int,
     floor: float,
+    errors: Any,
     counts: Any,
 ) -> int:
     """Learn two classes, which share a column; return the row that overflowed, or -1.
@@ -295,64 +211,67 @@ def learn_two(
     Rows that were not there before are `counting`: after they are learned they are counted if the
     prior is `informed`, and before it the `curve` of probabilities follows them if there is one.
     """
-    room, told = make_room(longest, 1), np.empty((4, 2))
-    kept, following = (table, tallies, informed), counting and curve.size > 0
-    opened, values = room[2], room[4]
-    ends, numbers, sign, weigh, first = one_row(longest)
-    rest = np.empty(longest + 1)
+    room, ground, told = np.empty((6, longest)), np.empty((3, 1)), np.empty((4, 2))
+    means, spreads, values, yes, no, gains = room[0], room[1], room[2], room[3], room[4], room[5]
+    following = counting and curve.size > 0
+    gains[:] = 1.0
     for at in range(order.size):
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
+        length = stop - start
         if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
-        open_row(start, stop, indices, data, table, tallies, tokens[:2], informed, 1, inverse, room)
-        if following:
-            follow_row(stop - start, constant, 1, codes[i], curve, room, told)
-        ends[1], sign[0], weigh[0] = stop - start, 1.0 if codes[i] == 1 else -1.0, weight[i]
-        updates = counts[0]
-        two = opened[:, :, 0]
-        if projection == BEST:
-            failed = learn_exact(
-                ends,
-                numbers,
-                values,
-                sign,
-                weigh,
-                first,
-                two,
-                constant,
-                step,
-                exact,
-                a,
-                b,
-                share,
-                floor,
-                rest,
-                counts,
-            )
-        else:
-            failed = learn_diagonal(
-                ends,
-                numbers,
-                values,
-                sign,
-                weigh,
-                first,
-                two,
-                constant,
-                step,
-                a,
-                b,
-                share,
-                projection == L2,
-                floor,
-                rest,
-                counts,
-            )
-        if failed >= 0:
+            after = order[at + 1]
+            fetch_row(indptr[after], indptr[after + 1], indices, table, tallies, informed)
+        for u in range(length):
+            j = indices[start + u] + 1
+            means[u], spreads[u] = table[j, 0, 0], table[j, 1, 0]
+            values[u] = data[start + u]
+            if informed:
+                yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+        if informed:
+            share_tokens(tokens[:2], ground)
+            gain_two(length, room, ground, inverse)
+        m = constant * np.float64(table[0, 0, 0])
+        v = constant * np.float64(table[0, 1, 0])
+        for u in range(length):
+            m += gains[u] * means[u] * values[u]
+            v += gains[u] * spreads[u] * values[u] * values[u]
+        if not math.isfinite(m + v):
             return int(i)
-        if counts[0] != updates:
-            close_row(start, stop, indices, table, 1, inverse, room)
+        if following:
+            told[0, 0], told[0, 1] = -m, m
+            follow(told[0], codes[i], curve, told[1:])
+        y, c = 1.0 if codes[i] == 1 else -1.0, weight[i]
+        m *= y
+        if m <= 0.0:
+            counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, m)
+        t, E = 0.0, 0.0
+        if v > TINY:
+            t, E = step(m, v, 1.0 if share else c, a, b)
+        if t != 0.0 or E != 0.0:
+            counts[0] += 1
+            E = min(E, HUGE)
+            if share and c != 1.0:
+                t, E = shared(t, E, c)
+            t *= y / v
+            over = 1.0 / v
+            s = np.float64(table[0, 1, 0])
+            table[0, 0, 0] += t * (s * constant)
+            table[0, 1, 0] = max(s / (1.0 + E * (s * constant * over)), floor)
+            for u in range(length):
+                x, S, g = values[u], spreads[u], gains[u]
+                d = 1.0 / (1.0 + E * (S * x * x * over))
+                means[u] = (means[u] + t * (S * x)) * (g + (1.0 - g) * d)
+                spreads[u] = max(S * d, floor)
+            checked = np.float64(table[0, 0, 0])
+            for u in range(length):
+                j = indices[start + u] + 1
+                table[j, 0, 0], table[j, 1, 0] = means[u], spreads[u]
+                checked += table[j, 0, 0]
+            if not math.isfinite(checked):
+                return int(i)
         if informed and counting:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
@@ -376,171 +295,104 @@ def learn_rest(
     known: int,
     constant: float,
     step: Any,
-    exact: Any,
     a: float,
     b: float,
     share: bool,
-    projection: int,
     floor: float,
+    errors: Any,
     counts: Any,
 ) -> int:
     """Learn many classes, each against the rest; return the row that overflowed, or -1."""
     columns = table.shape[2]
-    room, told = make_room(longest, columns), np.empty((4, columns))
-    kept, following = (table, tallies, informed), counting and curve.size > 0
-    opened, values = room[2], room[4]
-    ends, numbers, _, weigh, first = one_row(longest)
-    code = np.zeros(1, np.int64)
-    others, w = np.empty(longest + 1), np.empty(longest + 1)
-    scores, moving = np.empty((5, columns)), np.empty(columns, np.int64)
+    every, tiles_room = np.ones(longest * columns), np.empty((3, LONG + columns))
+    copies, room, told = (
+        np.empty((3, LONG + columns)),
+        np.empty((4, columns)),
+        np.empty((3, columns)),
+    )
+    moving_room = np.empty(columns, np.int64)
+    following = counting and curve.size > 0
     for at in range(order.size):
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
         if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
-        now = max(known, codes[i] + 1)
-        if now < 2:  # nothing to tell apart
-            known = now
+            after = order[at + 1]
+            fetch_row(indptr[after], indptr[after + 1], indices, table, tallies, informed)
+        code, seen, blend = codes[i], weight[i], 1.0
+        if share:
+            seen, blend = 1.0, weight[i]
+        new = code >= known
+        known = max(known, code + 1)
+        if known < 2:  # nothing to tell apart
             if informed and counting:
-                count_row(start, stop, indices, tallies, tokens, codes[i])
+                count_row(start, stop, indices, tallies, tokens, code)
             continue
-        open_row(
-            start, stop, indices, data, table, tallies, tokens[:now], informed, now, inverse, room
+        scores, spreads, pull, gain = (
+            room[0, :known],
+            room[1, :known],
+            room[2, :known],
+            room[3, :known],
         )
+        if informed:
+            tiles = tiles_room[:, : (1 + LONG // known) * known]
+            tile_shares(tokens[:known], tiles)
+            gain_all(start, stop, indices, table, tallies, known, tiles, inverse, copies, every)
+        for column in range(known):
+            scores[column] = constant * np.float64(table[0, 0, column])
+            spreads[column] = constant * np.float64(table[0, 1, column])
+        for k in range(start, stop):
+            j, x, gains = indices[k] + 1, np.float64(data[k]), every[(k - start) * known :]
+            weigh_all(table[j, 0], gains, x, scores)
+            weigh_all(table[j, 1], gains, x * x, spreads)
+        if new or beaten(scores, code):
+            counts[1] += 1
         if following:
-            follow_row(stop - start, constant, now, codes[i], curve, room, told)
-        ends[1], code[0], weigh[0] = stop - start, codes[i], weight[i]
-        updates = counts[0]
-        failed = learn_one_vs_rest(
-            ends,
-            numbers,
-            values,
-            code,
-            weigh,
-            first,
-            opened,
-            known,
-            constant,
-            step,
-            exact,
-            a,
-            b,
-            share,
-            projection,
-            False,
-            floor,
-            0,
-            others,
-            w,
-            scores,
-            moving,
-            counts,
-        )
-        if failed >= 0:
-            return int(i)
-        if counts[0] != updates:
-            close_row(start, stop, indices, table, now, inverse, room)
-        known = now
+            follow(scores, code, curve, told[:, :known])
+        if errors.size and math.isfinite(scores[code]):
+            a = follow_error(errors, scores[code])
+        moved = 0
+        for column in range(known):
+            sign = 1.0 if column == code else -1.0
+            m, v = sign * scores[column], spreads[column]
+            if not math.isfinite(m + v):
+                return int(i)
+            pull[column] = gain[column] = 0.0
+            if v > TINY:
+                t, E = step(m, v, seen, a, b)
+                if t != 0.0 or E != 0.0:
+                    E = min(E, HUGE)
+                    if blend != 1.0:
+                        t, E = shared(t, E, blend)
+                    pull[column], gain[column] = sign * t / v, min(E / v, HUGE)
+                    moving_room[moved] = column
+                    moved += 1
+        if moved:
+            counts[0] += 1
+            moving = moving_room[:moved]
+            checked = 0.0
+            for column in moving:
+                s = np.float64(table[0, 1, column])
+                table[0, 0, column] += pull[column] * (s * constant)
+                table[0, 1, column] = max(s / (1.0 + gain[column] * (s * constant)), floor)
+                checked += table[0, 0, column]
+            few = FEW * moved < known
+            for k in range(start, stop):
+                j, x, gains = indices[k] + 1, np.float64(data[k]), every[(k - start) * known :]
+                if few:
+                    for column in moving:
+                        g, S = gains[column], np.float64(table[j, 1, column])
+                        d = 1.0 / (1.0 + gain[column] * (S * x * x))
+                        means = np.float64(table[j, 0, column]) + pull[column] * (S * x)
+                        table[j, 0, column] = means * (g + (1.0 - g) * d)
+                        table[j, 1, column] = max(S * d, floor)
+                else:
+                    move_all(table[j, 0], table[j, 1], gains, x, pull, gain, floor)
+                for column in moving:
+                    checked += table[j, 0, column]
+            if not math.isfinite(checked):
+                return int(i)
         if informed and counting:
-            count_row(start, stop, indices, tallies, tokens, codes[i])
-    return -1
-
-
-def learn_pairs(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    counting: bool,
-    curve: Any,
-    longest: int,
-    inverse: float,
-    rank: Any,
-    known: int,
-    competitors: int,
-    constant: float,
-    step: Any,
-    exact: Any,
-    joint: Any,
-    a: float,
-    b: float,
-    share: bool,
-    scheme: int,
-    projection: int,
-    floor: float,
-    counts: Any,
-) -> int:
-    """Learn many classes, each against its rivals; return the row that overflowed, or -1."""
-    columns = table.shape[2]
-    room, told = make_room(longest, columns), np.empty((4, columns))
-    kept, following = (table, tallies, informed), counting and curve.size > 0
-    opened, values = room[2], room[4]
-    ends, numbers, _, weigh, first = one_row(longest)
-    code = np.zeros(1, np.int64)
-    width = 2 * (longest + 1)
-    others, w_y, w_r = np.empty(width), np.empty(width), np.empty((competitors, width))
-    scores, rivals = np.empty((6, columns)), np.empty(columns, np.int64)
-    for at in range(order.size):
-        i = order[at]
-        start, stop = indptr[i], indptr[i + 1]
-        if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
-        now = max(known, codes[i] + 1)
-        if now < 2:  # nothing to tell apart
-            known = now
-            if informed and counting:
-                count_row(start, stop, indices, tallies, tokens, codes[i])
-            continue
-        open_row(
-            start, stop, indices, data, table, tallies, tokens[:now], informed, now, inverse, room
-        )
-        if following:
-            follow_row(stop - start, constant, now, codes[i], curve, room, told)
-        ends[1], code[0], weigh[0] = stop - start, codes[i], weight[i]
-        updates = counts[0]
-        failed = learn_rivals(
-            ends,
-            numbers,
-            values,
-            code,
-            weigh,
-            first,
-            opened,
-            rank,
-            known,
-            competitors,
-            constant,
-            step,
-            exact,
-            joint,
-            a,
-            b,
-            share,
-            scheme,
-            projection,
-            False,
-            floor,
-            0,
-            others,
-            w_y,
-            w_r,
-            scores,
-            rivals,
-            counts,
-        )
-        if failed >= 0:
-            return int(i)
-        if counts[0] != updates:
-            close_row(start, stop, indices, table, now, inverse, room)
-        known = now
-        if informed and counting:
-            count_row(start, stop, indices, tallies, tokens, codes[i])
+            count_row(start, stop, indices, tallies, tokens, code)
     return -1
 
 
@@ -553,27 +405,39 @@ def score_informed(
     tokens: Any,
     inverse: float,
     constant: float,
+    longest: int,
     means: Any,
     variances: Any,
 ) -> None:
     """The mean and the variance of every row's scores, by column."""
-    columns = means.shape[1]
-    ground, squares, opened = np.empty((3, columns)), np.empty(columns), np.empty((2, columns))
-    share_tokens(tokens, ground)
+    known = means.shape[1]
+    two = known == 1
+    ground, room = np.empty((3, 1)), np.empty((6, longest if two else LONG + known))
+    tiles = np.empty((3, (1 + LONG // known) * known))
+    every = room[5] if two else np.empty(longest * known)
+    if two:
+        share_tokens(tokens, ground)
+    else:
+        tile_shares(tokens, tiles)
     for i in range(means.shape[0]):
         start, stop = indptr[i], indptr[i + 1]
         if i + 1 < means.shape[0]:
             fetch_row(stop, indptr[i + 2], indices, table, tallies, True)
-        for column in range(columns):
+        if two:
+            for u in range(stop - start):
+                j = indices[start + u] + 1
+                room[1, u] = table[j, 1, 0]
+                room[3, u], room[4, u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+            gain_two(stop - start, room, ground, inverse)
+        else:
+            gain_all(start, stop, indices, table, tallies, known, tiles, inverse, room, every)
+        for column in range(known):
             means[i, column] = constant * np.float64(table[0, 0, column])
             variances[i, column] = constant * np.float64(table[0, 1, column])
         for k in range(start, stop):
-            j, x = indices[k] + 1, np.float64(data[k])
-            prior_of(tallies[j], ground, squares)
-            open_entry(table[j], squares, inverse, opened)
-            for column in range(columns):
-                means[i, column] += opened[0, column] * x
-                variances[i, column] += opened[1, column] * x * x
+            j, x, gains = indices[k] + 1, np.float64(data[k]), every[(k - start) * known :]
+            weigh_all(table[j, 0], gains, x, means[i])
+            weigh_all(table[j, 1], gains, x * x, variances[i])
 
 
 def open_entries(
@@ -594,14 +458,10 @@ def open_entries(
             open_entry(table[j], squares, inverse, out[u])
 
 
-def counters() -> tuple[Any, ...]:
-    """The arrays of counts and the curve that learning adds to, and whether it does."""
-    return array(types.int32, 2), array(i8), flag, flag, array(f8)
-
-
 def learned(real: Any) -> tuple[Any, ...]:
     """What every loop that learns begins with."""
-    return (*labelled(real), array(real, 3), *counters(), i8, f8)
+    counters = array(types.int32, 2), array(i8), flag, flag, array(f8)
+    return (*labelled(real), array(real, 3), *counters, i8, f8)
 
 
 def told(real: Any) -> tuple[Any, ...]:
@@ -609,36 +469,18 @@ def told(real: Any) -> tuple[Any, ...]:
     return given(real, 3), given(types.int32, 2), given(i8), f8
 
 
-step_, exact_, joint_ = (types.FunctionType(kind) for kind in (STEP, EXACT, JOINT))
+step_ = types.FunctionType(STEP)
 
 LEARN_TWO = Kernel(
     learn_two,
-    lambda real: i8(*learned(real), f8, step_, exact_, f8, f8, flag, i8, f8, array(i8)),
+    lambda real: i8(*learned(real), f8, step_, f8, f8, flag, f8, array(f8), array(i8)),
 )
 LEARN_REST = Kernel(
     learn_rest,
-    lambda real: i8(*learned(real), i8, f8, step_, exact_, f8, f8, flag, i8, f8, array(i8)),
-)
-LEARN_PAIRS = Kernel(
-    learn_pairs,
-    lambda real: i8(
-        *(*learned(real), given(i8), i8, i8, f8, step_, exact_, joint_),
-        *(f8, f8, flag, i8, i8, f8, array(i8)),
-    ),
-)
-COUNT = Kernel(
-    count,
-    lambda real: types.void(*rows(real), given(i8), given(i8), array(types.int32, 2), array(i8)),
-)
-WEIGH_ROWS = Kernel(
-    weigh_rows,
-    lambda real: types.void(
-        *(*rows(real), given(i8), given(i8), array(types.int32, 2), array(i8), flag, flag),
-        array(real),
-    ),
+    lambda real: i8(*learned(real), i8, f8, step_, f8, f8, flag, f8, array(f8), array(i8)),
 )
 SCORE_INFORMED = Kernel(
     score_informed,
-    lambda real: types.void(*rows(real), *told(real), f8, array(f8, 2), array(f8, 2)),
+    lambda real: types.void(*rows(real), *told(real), f8, i8, array(f8, 2), array(f8, 2)),
 )
 OPEN_ENTRIES = Kernel(open_entries, lambda real: types.void(given(i8), *told(real), array(f8, 3)))

@@ -29,6 +29,7 @@ from sureline.kernels.compiling import (
 )
 from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.full import at_least, rescale, subtract, times_row
+from sureline.kernels.noise import follow_error
 from sureline.kernels.own import sum_row
 from sureline.kernels.prefetch import prefetch
 from sureline.kernels.rivals import KL, SPHERICAL, solve_pair
@@ -114,6 +115,7 @@ def learn_one_vs_rest(
     w: Any,
     room: Any,
     moving: Any,
+    errors: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
@@ -141,6 +143,8 @@ def learn_one_vs_rest(
         score_classes(row, table, scores)
         if new or beaten(scores, y):
             counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, scores[y])
         moved = 0
         checked = 0.0
         if projection == KL:
@@ -255,6 +259,7 @@ def learn_full_one_vs_rest(
     rescale_below: float,
     pulls: Any,
     root: Any,
+    errors: Any,
     counts: Any,
 ) -> int:
     """The same with a full covariance a class."""
@@ -272,6 +277,8 @@ def learn_full_one_vs_rest(
         score_classes(row, table, scores)
         if new or beaten(scores, y):
             counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, scores[y])
         changed, trace = False, np.inf
         for column in range(known):
             sign = 1.0 if column == y else -1.0
@@ -322,6 +329,7 @@ LEARN_ONE_VS_REST = Kernel(
         array(f8),
         array(f8, 2),
         array(i8),
+        array(f8),
         array(i8),
     ),
 )
@@ -356,6 +364,7 @@ LEARN_FULL_ONE_VS_REST = Kernel(
         f8,
         array(f8, 2),
         array(real),
+        array(f8),
         array(i8),
     ),
 )

@@ -33,6 +33,7 @@ from sureline.kernels.compiling import (
     labelled,
 )
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
+from sureline.kernels.noise import follow_error
 from sureline.kernels.prefetch import prefetch
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
@@ -158,6 +159,7 @@ def learn_rivals(
     w_r: Any,
     room: Any,
     rivals_room: Any,
+    errors: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
@@ -192,6 +194,8 @@ def learn_rivals(
             m[q] = scores[y] - scores[rivals[q]]
         if new or m[0] <= 0.0:
             counts[1] += 1
+        if errors.size:
+            a = follow_error(errors, m[0])
         changed = False
         checked = 0.0
         if scheme == SEQUENTIAL:
@@ -304,6 +308,7 @@ LEARN_RIVALS = Kernel(
         array(f8, 2),
         array(f8, 2),
         array(i8),
+        array(f8),
         array(i8),
     ),
 )

@@ -102,6 +102,7 @@ def merge_states(
     merged.counts = np.sum([state.counts for state in states], axis=0, dtype=np.int64)
     merged.merged = sum(state.merged for state in states)
     merged.curve = merge_curves([state.curve for state in states])
+    merged.errors = np.sum([state.errors for state in states], axis=0)
     if learner.layout.covariance == "full":
         _merge_full(learner.layout, merged, states, columns, rows, how)
     else:

@@ -77,6 +77,7 @@ def state_parts(
         "counts": [int(count) for count in state.counts],
         "merged": int(state.merged),
         "curve": [float(value) for value in state.curve],
+        "errors": [float(value) for value in state.errors],
     }
     rest, stamped = _rest(state)
     differing = _differing(state, rest, stamped)
@@ -159,6 +160,12 @@ def state_from_parts(
     if type(curve) is not list or len(curve) != len(CURVE) or not all(map(is_finite, curve)):
         raise ModelFileError(f"its curve is {short(curve)}, expected {len(CURVE)} numbers")
     settled["curve"] = np.array(curve, np.float64)
+    errors = fields.get("errors", [0.0, 0.0])
+    if type(errors) is not list or len(errors) != 2 or not all(map(is_finite, errors)):
+        raise ModelFileError(f"its errors are {short(errors)}, expected two numbers")
+    if min(errors) < 0.0:
+        raise ModelFileError(f"its errors are {short(errors)}, expected none below 0")
+    settled["errors"] = np.array(errors, np.float64)
     everything, slots = features + 1, 1 if layout.covariance == "full" else len(layout.initial)
     rows = tensors.get("rows")
     stored = everything if rows is None else _check_rows(rows, everything)

@@ -87,6 +87,7 @@ class Copies:
                 tallies=state.tallies.copy(),
                 tokens=state.tokens.copy(),
                 curve=state.curve.copy(),
+                errors=state.errors.copy(),
             )
             if learned is not None:
                 _fill(made, *learned[number])
@@ -120,19 +121,20 @@ class Copies:
             copy.clock, copy.counts, copy.used = clock, counts.copy(), state.used
 
     def _rejoin_counts(self) -> None:
-        """Add up how many rows have had which features, and agree on a curve."""
+        """Add up what was counted of rows and of errors, and agree on a curve."""
         state = self.state
         if state.layout.counted:
             added = sum(each.tallies.astype(np.int64) - state.tallies for each in self.states)
             total = np.minimum(state.tallies + added, np.iinfo(np.int32).max)
             state.tallies[:] = total
             state.tokens[:] += sum(each.tokens - state.tokens for each in self.states)
+        state.errors[:] += sum(each.errors - state.errors for each in self.states)
         moved = [each.curve for each in self.states if (each.curve != state.curve).any()]
         if moved:
             state.curve[:] = merge_curves(moved)
         for each in self.states:
             each.tallies[:], each.tokens[:] = state.tallies, state.tokens
-            each.curve[:] = state.curve
+            each.curve[:], each.errors[:] = state.curve, state.errors
 
     def _parts(self) -> list[range]:
         """The rows of the table, cut into parts that keep all jobs busy."""
@@ -232,7 +234,7 @@ def _fill(copy: State, learned: State, places: Indices | None) -> None:
         if copy.covariance.size:
             copy.covariance[:, rows[:, np.newaxis], rows] = learned.covariance[:, :many, :many]
     copy.clock, copy.counts, copy.used = learned.clock, learned.counts.copy(), learned.used
-    copy.tokens[:], copy.curve[:] = learned.tokens, learned.curve
+    copy.tokens[:], copy.curve[:], copy.errors[:] = learned.tokens, learned.curve, learned.errors
 
 
 def _rejoin_averaged(merged: State, shards: Sequence[State], rows: Indices, clock: int) -> None:

@@ -103,7 +103,8 @@ class State:
     how many rows there were, and `tokens` each class's nonzeros. Two classes that share a column
     have two counts all the same, in the order of their labels.
 
-    `curve` is how scores become probabilities, and how firmly that is known.
+    `curve` is how scores become probabilities, and how firmly that is known. `errors` sums up how
+    far scores missed before rows were learned, squared, and the rows, where r follows them.
     """
 
     layout: Layout
@@ -118,6 +119,7 @@ class State:
     tallies: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     tokens: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
     curve: NDArray[np.float64] = field(default_factory=lambda: np.array(CURVE))
+    errors: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
 
     @property
     def features(self) -> int:
@@ -151,7 +153,7 @@ class State:
         """The state itself, or a copy where its arrays were mapped from a file for reading only."""
         arrays = (
             *(self.table, self.covariance, self.stamps, self.counts),
-            *(self.tallies, self.tokens, self.curve),
+            *(self.tallies, self.tokens, self.curve, self.errors),
         )
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
@@ -166,6 +168,7 @@ class State:
             tallies=self.tallies.copy(),
             tokens=self.tokens.copy(),
             curve=self.curve.copy(),
+            errors=self.errors.copy(),
         )
 
     def with_room(self, columns: int, limit_gb: float, owner: str) -> State:

@@ -46,7 +46,8 @@ COVARIANCES = ("diagonal-kl", "diagonal-l2", "diagonal-exact", "full")
 class Parameter:
     """A number a rule takes: its default, the range it may lie in and what it means.
 
-    `grid` are the values that a search tries. Without it, they are spread over the range.
+    `grid` are the values that a search tries. Without it, they are spread over the range. `auto`
+    tells that ``"auto"`` will do: learning finds the value as rows come.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Parameter:
     meaning: str
     closed: Literal["left", "neither"] = "neither"
     grid: tuple[float, ...] = ()
+    auto: bool = False
 
     @property
     def trials(self) -> tuple[float, ...]:
@@ -74,14 +76,17 @@ class Parameter:
         return f"{'[' if self.closed == 'left' else '('}{self.low:g}, {self.high:g})"
 
     def check(self, value: object, owner: str) -> float:
-        """Return `value` as a float, or say what is allowed."""
+        """Return `value` as a float, or say what is allowed; ``"auto"`` begins at the default."""
+        if self.auto and isinstance(value, str) and value == "auto":
+            return self.default
         if isinstance(value, Real) and not isinstance(value, bool):
             number = float(value)
             above = number >= self.low if self.closed == "left" else number > self.low
             if above and number < self.high:
                 return number
+        other = " or 'auto'" if self.auto else ""
         raise InvalidParameter(
-            f"{owner}: {self.name} must be a number in {self.interval}, got {value!r}"
+            f"{owner}: {self.name} must be a number in {self.interval}{other}, got {value!r}"
         )
 
 
