@@ -104,15 +104,27 @@ def test_the_lists_for_help_and_completion_are_those_of_the_other_rooms():
 # -- the protocol ------------------------------------------------------------------------------
 
 
-def test_features_are_those_of_the_training_rows_alone():
-    rows, options = sample(), {"ngrams": (1, 1), "min_count": 2}
+@pytest.mark.parametrize("weighting", [None, "idf", "nb"])
+def test_features_are_those_of_the_training_rows_alone(weighting):
+    rows, options = sample(), {"ngrams": (1, 1), "min_count": 2, "weighting": weighting}
     train, test = split_once(rows.labels, 0.3, 0)
     learned, judged = split_features(rows, train, test, options)
-    features = TextFeatures(**options).fit([TEXTS[k] for k in train])
+    features = TextFeatures(**options).fit([TEXTS[k] for k in train], rows.labels[train])
     for ours, some in ((learned, train), (judged, test)):
         np.testing.assert_array_equal(
             ours.toarray(), features.transform([TEXTS[k] for k in some]).toarray()
         )
+
+
+@pytest.mark.parametrize("weighting", ["idf", "nb"])
+def test_texts_that_are_judged_on_are_not_counted(weighting):
+    rows = sample()
+    train, test = split_once(rows.labels, 0.3, 0)
+    options = {"weighting": weighting, "normalize": False}
+    known, _ = split_features(rows, train, test, options)
+    wide, _ = split_features(rows, train, test, options, unknown=True)
+    assert wide.shape[1] > known.shape[1]
+    assert (wide[:, : known.shape[1]] != known).nnz == 0
 
 
 def test_words_that_no_learned_text_has_may_count_in_the_length_of_a_text():
@@ -496,6 +508,25 @@ def test_what_is_wrong_is_said_in_a_sentence(arguments, words, run):
     assert (code, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("rows")
+def test_features_may_be_weighed_for_all(run):
+    base = ("compare", "sms.csv", "--rules", "arow", "--baselines", "linear-svm", *QUICK, "--json")
+    for weighting in ("none", "idf", "nb"):
+        assert run(*base, "--weighting", weighting)[0] == 0
+    assert run(*base, "--weighting", "auto") == (
+        2,
+        "",
+        "sureline: TextFeatures: weighting must be 'idf', 'nb' or None, got 'auto'\n",
+    )
+    Path("three.csv").write_text("text,label\n" + "a b,x\nb c,y\nc d,z\n" * 5)
+    options = ("--weighting", "nb", *QUICK)
+    assert run("compare", "three.csv", *options) == (
+        2,
+        "",
+        "sureline: --weighting nb compares two classes, but three.csv has 3; choose idf or none\n",
+    )
 
 
 def test_numbers_are_compared_on_too(run, tmp_path, monkeypatch):

@@ -268,6 +268,8 @@ def compare(
     """
     from time import perf_counter
 
+    from sureline.errors import InvalidParameter
+
     begun = perf_counter()
     chosen_format = "json" if json else output_format
     _check_choices(chosen_format, protocol, files, demo, test, each, shuffle)
@@ -329,6 +331,11 @@ def compare(
     with searching.watching(quiet) as watcher, closed_at_the_end(many):
         for sample in tasks:
             searching.check_no_texts(options, sample)
+            if options.get("weighting") == "nb" and sample.classes.size > 2:
+                raise InvalidParameter(
+                    f"--weighting nb compares two classes, but {sample.name} has "
+                    f"{sample.classes.size}; choose idf or none"
+                )
             typed = searching.type_class_weights(fixed, sample)
             candidates = _candidates(names, wanted, typed, baselines)
             if many > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sureline.errors import ModelFileError
 from sureline.estimators.saving import restore
 from sureline.model.file import read
 
@@ -12,7 +13,13 @@ def open_model(path: str) -> tuple[Any, dict[str, Any]]:
     """The model in a file, and the notes beside it; none are an empty dictionary."""
     opened = read(path)
     notes = opened.metadata.get("notes")
-    return restore(path, opened), notes if isinstance(notes, dict) else {}
+    model = restore(path, opened)
+    if not hasattr(model, "predict"):
+        raise ModelFileError(
+            f"{path} holds a {type(model).__name__}, which classifies nothing; give a model that "
+            "train has written"
+        )
+    return model, notes if isinstance(notes, dict) else {}
 
 
 def columns_of(notes: dict[str, Any]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def check_text_options(options: Mapping[str, Any], command: str) -> None:
                 f"--set {name}: {command} makes features once for all learners, and this belongs "
                 "to one classifier of texts; leave it out"
             )
-    TextFeatures(**options)._scheme()
+    TextFeatures(**options)._checked()
 
 
 def needs_texts(options: Mapping[str, Any]) -> bool:

@@ -152,7 +152,7 @@ def check_class(models: Sequence[Any]) -> None:
         raise InvalidParameter("merge needs at least one model, got none")
     first = models[0]
     for number, model in enumerate(models, 1):
-        if not isinstance(model, Predicting):
+        if not (isinstance(model, Predicting) or hasattr(type(model), "_merge")):
             raise InvalidParameter(
                 f"merge takes fitted sureline classifiers, but model {number} is of class "
                 f"{type(model).__name__}"

@@ -1,4 +1,4 @@
-"""A text classifier as metadata and tensors, and back."""
+"""A text classifier, or a transformer of texts, as metadata and tensors, and back."""
 
 from __future__ import annotations
 
@@ -24,14 +24,21 @@ from sureline.model.parts import (
     Array,
     Json,
     Tensors,
+    labels_from_json,
+    labels_to_json,
     member,
+    state_from_parts,
+    state_parts,
     text_of,
     whole,
 )
 
 if TYPE_CHECKING:
     from sureline.estimators.text import TextClassifier
+    from sureline.estimators.text_features import TextFeatures
+    from sureline.features.scheme import Scheme
 
+LIMIT_GB = 4.0  # the most memory that the counts of a transformer may take when a file is opened
 PLACES = 2**40  # more than any table has
 
 
@@ -39,25 +46,9 @@ def text_parts(model: TextClassifier) -> tuple[dict[str, Json], Tensors]:
     """What the file of a text classifier holds: metadata and tensors."""
     known = model._known
     columns, online = known.columns, known.online
-    metadata: dict[str, Json] = {
-        "estimator": type(model).__name__,
-        "parameters": parameters_to_json(model),
-        "scheme": known.scheme.version,
-    }
-    names = columns.held.names
-    tensors: Tensors
-    if isinstance(columns, Hashing):
-        features = columns.features
-        named, _, letters = (int(size) for size in columns.held.sizes)
-        metadata["columns"] = {"kind": "hash", "bits": known.scheme.bits, "named": named}
-        tensors = {"named_columns": columns.held.columns[:named]}
-    else:
-        features = columns.features + 1  # the next feature's row stands for unknown ones
-        named, taken, letters = (int(size) for size in columns.held.sizes)
-        metadata["columns"] = {"kind": "vocabulary", "features": named, "taken": taken}
-        table = filled(columns.keys(), *columns.waiting())  # however it has grown
-        tensors = {"vocabulary": table, "seen": columns.held.seen[:named]}
-    tensors |= {"name_ends": names.ends[:named], "names": names.letters[:letters]}
+    metadata, tensors = _reading_parts(model, known.scheme, columns)
+    # With a vocabulary, the next feature's row stands for unknown ones.
+    features = columns.features + isinstance(columns, Vocabulary)
     state = online._state.with_features(features, np.inf, "")
     if state is not online._state:
         with model._gate.change():
@@ -65,6 +56,89 @@ def text_parts(model: TextClassifier) -> tuple[dict[str, Json], Tensors]:
     promised = features if isinstance(columns, Hashing) else None
     metadata["online"], weights = classifier_parts(online, features, promised)
     return metadata, tensors | weights
+
+
+def _reading_parts(
+    model: TextClassifier | TextFeatures, scheme: Scheme, columns: Vocabulary | Hashing
+) -> tuple[dict[str, Json], Tensors]:
+    """How a model reads texts, and its columns."""
+    metadata: dict[str, Json] = {
+        "estimator": type(model).__name__,
+        "parameters": parameters_to_json(model),
+        "scheme": scheme.version,
+    }
+    names = columns.held.names
+    tensors: Tensors
+    if isinstance(columns, Hashing):
+        named, _, letters = (int(size) for size in columns.held.sizes)
+        metadata["columns"] = {"kind": "hash", "bits": scheme.bits, "named": named}
+        tensors = {"named_columns": columns.held.columns[:named]}
+    else:
+        named, taken, letters = (int(size) for size in columns.held.sizes)
+        metadata["columns"] = {"kind": "vocabulary", "features": named, "taken": taken}
+        table = filled(columns.keys(), *columns.waiting())  # however it has grown
+        tensors = {"vocabulary": table, "seen": columns.held.seen[:named]}
+    tensors |= {"name_ends": names.ends[:named], "names": names.letters[:letters]}
+    return metadata, tensors
+
+
+def features_parts(model: TextFeatures) -> tuple[dict[str, Json], Tensors]:
+    """What the file of a transformer of texts holds: metadata and tensors."""
+    columns, counts = model._columns_, model._counts_
+    if counts.weighting != model.weighting or model._checked() != model._scheme_:
+        raise ModelFileError(
+            "cannot save TextFeatures: set_params has changed how texts are read or weighed since "
+            "it was fitted; change it back, or fit anew"
+        )
+    metadata, tensors = _reading_parts(model, model._scheme_, columns)
+    if counts.weighting is not None:
+        state = counts.state.with_features(columns.features, np.inf, "")
+        promised = columns.features if isinstance(columns, Hashing) else None
+        stored = state_parts(state, LIMIT_GB, columns.features, promised)
+        metadata["state"], tensors = stored[0], tensors | stored[1]
+        if counts.labels.size:
+            metadata["labels"] = labels_to_json(counts.labels)
+    return metadata, tensors
+
+
+def features_from_parts(
+    cls: type[TextFeatures], metadata: Mapping[str, Json], tensors: Mapping[str, Array]
+) -> TextFeatures:
+    """The transformer of texts whose file holds these metadata and tensors."""
+    model: TextFeatures = parameters_from_json(cls, member(metadata, "parameters", dict))
+    _check_version(metadata)
+    try:
+        model._begin()
+    except (InvalidParameter, TypeError, ValueError) as problem:
+        raise ModelFileError(f"its parameters do not exist: {problem}") from None
+    model._columns_ = columns = _columns(model, member(metadata, "columns", dict), tensors, False)
+    counts = model._counts_
+    if counts.weighting is not None:
+        promised = columns.features if isinstance(columns, Hashing) else None
+        fields = member(metadata, "state", dict)
+        state = state_from_parts(counts.state.layout, fields, tensors, LIMIT_GB, promised)
+        if state.features != columns.features or state.wide or state.used != 1:
+            raise ModelFileError(
+                f"it has counts for {state.features:,} features, expected {columns.features:,}"
+            )
+        if (state.tallies < 0).any() or (state.tokens < 0).any():
+            raise ModelFileError("it has counts below 0")
+        counts.state = state
+        if "labels" in metadata:
+            counts.labels = labels_from_json(metadata["labels"])
+            if counts.labels.size > 2 or (np.sort(counts.labels) != counts.labels).any():
+                raise ModelFileError("it has labels that are not two at most, and sorted")
+    return model
+
+
+def _check_version(metadata: Mapping[str, Json]) -> None:
+    """Refuse a file that reads texts otherwise than this sureline does."""
+    version = whole(metadata, "scheme", 1, LARGEST)
+    if version != VERSION:
+        raise ModelFileError(
+            f"it reads texts by version {version} of the scheme, this sureline by version "
+            f"{VERSION}; upgrade sureline"
+        )
 
 
 def text_from_parts(
@@ -77,12 +151,7 @@ def text_from_parts(
     older = {"weighting": None, "calibration": None}  # what once there was none of
     parameters = {**older, **member(metadata, "parameters", dict)}
     model: TextClassifier = parameters_from_json(cls, parameters)
-    version = whole(metadata, "scheme", 1, LARGEST)
-    if version != VERSION:
-        raise ModelFileError(
-            f"it reads texts by version {version} of the scheme, this sureline by version "
-            f"{VERSION}; upgrade sureline"
-        )
+    _check_version(metadata)
     try:
         scheme = model._scheme()
         model._chosen()
@@ -107,7 +176,10 @@ def text_from_parts(
 
 
 def _columns(
-    model: TextClassifier, fields: Mapping[str, Json], tensors: Mapping[str, Array]
+    model: TextClassifier | TextFeatures,
+    fields: Mapping[str, Json],
+    tensors: Mapping[str, Array],
+    naming: bool = True,
 ) -> Vocabulary | Hashing:
     """The columns, if the tensors are what they should be."""
     if text_of(fields, "kind") != model.features:
@@ -120,20 +192,22 @@ def _columns(
     names = Names(ends, letters)
     last = int(ends[-1]) if ends.size else 0
     if model.features == "hash":
-        hashing: Hashing = model._columns(naming=True)
+        hashing: Hashing = model._columns(naming)
         count = whole(fields, "named", 0, MOST_FEATURES)
         named = _tensor(tensors, "named_columns", "int32")
         if named.size != count or ends.size != count:
             raise ModelFileError("it has not as many names as it says")
         if count and not 0 <= named.min() <= named.max() < hashing.features:
             raise ModelFileError("it names columns that do not exist")
+        if not naming:
+            return hashing
         bits = np.zeros(hashing.features, np.bool_)
         bits[named] = True
         hashing.held = Named(
             np.packbits(bits, bitorder="little"), named, np.array([count, 0, last]), names
         )
         return hashing
-    columns: Vocabulary = model._columns(naming=True)
+    columns: Vocabulary = model._columns(naming)
     count = whole(fields, "features", 0, MOST_FEATURES)
     taken = whole(fields, "taken", 0, PLACES)
     seen = _tensor(tensors, "seen", "int64")

@@ -11,11 +11,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from sureline.data import Batch, Given, as_labels
+from sureline.data import Batch, as_labels
 from sureline.data.mixing import concatenate
 from sureline.errors import DataError
 from sureline.estimators import TextFeatures
-from sureline.features.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,41 +109,11 @@ def split_features(
         return matrix[train], matrix[test]
     features = TextFeatures(**options)
     learned, judged = sample.rows.take(train), sample.rows.take(test)
-    if sample.rows.given is None:
-        features.fit(learned.text)
-        if unknown:
-            features.partial_fit(judged.text)
-        return features.transform(learned.text), features.transform(judged.text)
-    features.fit([])
-    _enter(features, learned.text, learned.given)
+    features._begin()
+    features._take_in(learned.text, sample.labels[train], learned.given)
     if unknown:
-        _enter(features, judged.text, judged.given)
+        features._take_in(judged.text, given=judged.given, counting=False)
     return (
-        _matrix(features, learned.text, learned.given),
-        _matrix(features, judged.text, judged.given),
+        features._matrix(learned.text, learned.given),
+        features._matrix(judged.text, judged.given),
     )
-
-
-def _enter(features: TextFeatures, texts: Any, given: Given | None) -> None:
-    """Give columns to what texts show, and to features that are given with a value."""
-    columns = features._columns_
-    if features.features == "hash":
-        return
-    for _, found in features._scheme_.pieces(texts, given):
-        begin = 0
-        while begin < len(found):
-            columns.reserve(found, begin)
-            _, begin = columns.enter(found, begin, False, features.dtype)
-
-
-def _matrix(features: TextFeatures, texts: Any, given: Given | None) -> Any:
-    """The features of texts, and those given with a value."""
-    columns, parts = features._columns_, list[Any]()
-    for _, found in features._scheme_.pieces(texts, given):
-        rows: Rows = columns.look_up(found, bool(features.normalize), features.dtype, -1)
-        size = int(rows.indptr[-1])
-        held = (rows.data[:size].copy(), rows.indices[:size].copy(), rows.indptr)
-        parts.append(scipy.sparse.csr_matrix(held, shape=(len(rows), columns.features)))
-    matrix = scipy.sparse.vstack(parts, format="csr")
-    matrix.sort_indices()
-    return matrix
