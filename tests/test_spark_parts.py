@@ -176,11 +176,19 @@ def test_a_later_round_counts_its_start_as_it_should(how):
 @pytest.mark.parametrize("features", ["vocabulary", "hash"])
 @pytest.mark.parametrize("classes", [2, 20])
 @pytest.mark.parametrize(
-    ("how", "weighting"),
-    [("product-prior", "nb"), ("kl", "nb"), ("mean", "nb"), ("product-prior", "idf"), ("kl", None)],
+    ("how", "weighting", "r"),
+    [
+        ("product-prior", "nb", 1.0),
+        ("product-prior", "nb", "auto"),
+        ("kl", "nb", 1.0),
+        ("mean", "nb", 1.0),
+        ("product-prior", "idf", 1.0),
+        ("kl", None, "auto"),
+    ],
 )
-def test_partitions_of_texts_become_their_merge(features, classes, how, weighting):
-    settings = {"features": features, "bits": 14, "weighting": weighting}
+def test_partitions_of_texts_become_their_merge(features, classes, how, weighting, r):
+    estimator = AROWClassifier(r=r, scheme="one-vs-rest") if r == "auto" else None
+    settings = {"features": features, "bits": 14, "weighting": weighting, "estimator": estimator}
     texts, labels = texts_of(150, classes)
     order = np.argsort(labels, kind="stable")[::-1]  # partitions lack classes
     texts, labels = [texts[k] for k in order], labels[order]
@@ -200,6 +208,8 @@ def test_partitions_of_texts_become_their_merge(features, classes, how, weightin
         compare_texts(ours, theirs)
     np.testing.assert_allclose(ours.predict_proba(texts), theirs.predict_proba(texts), atol=1e-6)
     np.testing.assert_allclose(ours._state.curve, theirs._state.curve, rtol=1e-6)
+    np.testing.assert_allclose(ours._state.errors, theirs._state.errors)
+    assert (ours._state.errors[1] > 0) == (estimator is not None)
     assert counted(ours) == counted(theirs)
     from sureline.spark.partition import MODELS, ONE_CLASS, SEEN
 
@@ -568,6 +578,8 @@ def test_a_stage_becomes_the_classifier_it_describes():
     usual = begin(SurelineClassifier(textCol="t"), classes, None)
     assert usual.estimator.get_params() == TextClassifier()._chosen().get_params()
     assert (usual.weighting, usual.calibration) == ("auto", "online")
+    followed = begin(SurelineClassifier(textCol="t", r="auto"), classes, None)
+    assert followed.estimator.r == "auto"
     plain = SurelineClassifier(textCol="t", weighting="none", calibration="none")
     model = begin(plain, classes, None)
     assert (model.weighting, model.calibration) == (None, None)

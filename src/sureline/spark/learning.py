@@ -181,7 +181,7 @@ def _told(job: Job, start: Any, model: Any, tell: _Telling) -> Iterator[pa.Recor
     totals, classes, more = totals_since(begun, ours)
     yield from tell.numbers(TOTAL, totals, more, classes=classes)
     curve = curve_since(begun, ours)
-    yield from tell.numbers(CURVE, np.arange(curve.size), curve)
+    yield from tell.numbers(CURVE, np.flatnonzero(curve), curve[curve != 0.0])
 
 
 def _told_words(

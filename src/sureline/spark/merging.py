@@ -50,7 +50,7 @@ from sureline.spark.partition import (
     Job,
 )
 from sureline.spark.shipping import Shipped
-from sureline.spark.tallying import add_tallies, curve_of
+from sureline.spark.tallying import add_tallies, set_curve
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -293,9 +293,9 @@ def _add_counts(merged: Any, start: Any, rows: Rows, places: Finder | None) -> N
         totals = [np.concatenate(pair) for pair in zip(totals, whole, strict=True)]
     add_tallies(merged, start, tallies, (totals[0], totals[1], totals[2]))
     which, values = rows.numbers(CURVE)
-    sums = np.zeros(5)
+    sums = np.zeros(7)
     sums[which] = values
-    merged.curve = curve_of(start, sums)
+    set_curve(merged, start, sums)
 
 
 def _grow(columns: Vocabulary, rows: Rows) -> Vocabulary:

@@ -41,6 +41,17 @@ def as_competitors(value: Any) -> Any:
     return value if value == "all" else TypeConverters.toInt(value)
 
 
+def as_number_or_auto(value: Any) -> Any:
+    """A number or the word ``auto``.
+
+    Parameters
+    ----------
+    value : float or str
+        What was given.
+    """
+    return value if value == "auto" else TypeConverters.toFloat(value)
+
+
 def camel(name: str) -> str:
     """A name in Spark's manner.
 
@@ -70,9 +81,8 @@ def _offered() -> dict[str, Any]:
     for rule in rules().values():
         for parameter in rule.parameters:
             doc = f"{parameter.meaning} In {parameter.interval}; by default the rule's."
-            made.setdefault(
-                parameter.name, _param(camel(parameter.name), doc, TypeConverters.toFloat)
-            )
+            converter = as_number_or_auto if parameter.auto else TypeConverters.toFloat
+            made.setdefault(parameter.name, _param(camel(parameter.name), doc, converter))
         for name, words in rule.choices.items():
             doc = f"For the rule {rule.name}: {' or '.join(map(repr, words))}."
             made.setdefault(name, _param(camel(name), doc, TypeConverters.toString))

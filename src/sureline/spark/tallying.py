@@ -1,7 +1,8 @@
 """Counts of texts by feature and class, and the curve of probabilities, as rows to be summed.
 
-Counts add up: the merged model has those of its start and what every partition has counted since.
-Of the curve, precision and precision × place add up, as `merge_curves` adds them.
+Counts add up: the merged model has those of its start and what every partition has counted since;
+so do the errors that r may follow. Of the curve, precision and precision × place add up, as
+`merge_curves` adds them.
 """
 
 from __future__ import annotations
@@ -83,18 +84,25 @@ def totals_since(start: State, state: State) -> Counted:
 
 
 def curve_since(start: State, state: State) -> Array:
-    """Precision (three numbers) and precision × place (two) of a curve that has moved, or none.
+    """What a model adds to the sums that the curve and the errors follow from.
 
     Parameters
     ----------
     start, state : State
         As of `tallies_since`.
+
+    Returns
+    -------
+    array of shape (7,)
+        Two numbers of errors, then the precision (three) and precision × place (two) of a curve
+        that has moved; of another, zeros.
     """
+    errors = state.errors - start.errors
     if (state.curve == start.curve).all():
-        return np.zeros(0)
+        return np.array([*errors, *np.zeros(5)])
     place, (h11, h12, h22) = state.curve[:2], state.curve[2:]
     precision = np.array([[h11 + LEAST, h12], [h12, h22 + LEAST]])
-    return np.array([precision[0, 0], h12, precision[1, 1], *(precision @ place)])
+    return np.array([*errors, precision[0, 0], h12, precision[1, 1], *(precision @ place)])
 
 
 def add_tallies(state: State, start: State, some: Iterator[Counted], totals: Counted) -> None:
@@ -127,18 +135,20 @@ def add_tallies(state: State, start: State, some: Iterator[Counted], totals: Cou
         state.tallies[where] = np.clip(total, 0, MOST)
 
 
-def curve_of(start: State, sums: Array) -> Array:
-    """The curve that those which moved agree on; the start's if none has.
+def set_curve(state: State, start: State, sums: Array) -> None:
+    """Let a merged state have the errors of all, and the curve that those which moved agree on.
 
     Parameters
     ----------
+    state : State
+        The merged state.
     start : State
         What all models started from.
-    sums : array of shape (5,)
+    sums : array of shape (7,)
         The sums of what `curve_since` gives.
     """
-    h11, h12, h22, *pull = sums.tolist()
-    if not h11:
-        return start.curve.copy()
-    place = np.linalg.solve(np.array([[h11, h12], [h12, h22]]), np.array(pull))
-    return np.array([*place, h11, h12, h22])
+    state.errors, state.curve = start.errors + sums[:2], start.curve.copy()
+    h11, h12, h22, *pull = sums[2:].tolist()
+    if h11:
+        place = np.linalg.solve(np.array([[h11, h12], [h12, h22]]), np.array(pull))
+        state.curve = np.array([*place, h11, h12, h22])
