@@ -24,6 +24,7 @@ class Gate:
         self._counting = Lock()
         self._empty = Lock()  # held while readers are inside
         self._inside = self._waiting = self._entered = 0
+        self._changing = False  # by the thread that holds `writing`
 
     @contextmanager
     def read(self) -> Iterator[None]:
@@ -46,13 +47,21 @@ class Gate:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Change the model; nobody looks until the end. Those who wait come in before the next."""
+        """Change the model; nobody looks until the end. Those who wait come in before the next.
+
+        A change within a change is part of it.
+        """
         with self.writing:
+            if self._changing:
+                yield
+                return
             with self._entrance:
                 self._empty.acquire()  # the last reader lets us in
+                self._changing = True
                 try:
                     yield
                 finally:
+                    self._changing = False
                     self._empty.release()
             goal = self._entered + self._waiting
             while self._waiting and self._entered < goal:

@@ -8,7 +8,7 @@ batches nor on which thread is faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self, TypeVar
@@ -53,6 +53,10 @@ class Crew:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="sureline")
+
+    def start(self, work: Callable[..., B], *arguments: Any) -> Future[B]:
+        """Let a thread begin to work; the future has what it makes."""
+        return self._threads.submit(work, *arguments)
 
     def run(self, work: Callable[[A], B], things: Iterable[A]) -> list[B]:
         """What `work` makes of each thing, in order. Of several errors the first one is raised."""

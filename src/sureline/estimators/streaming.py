@@ -65,8 +65,9 @@ class Answers:
 class Stream:
     """Learns batches into a model, one after the other; how the rows are cut makes no difference.
 
-    With several jobs, rows are learned in rounds: each job learns its share into a copy of the
-    model, and `gather` ends the round. A row that shows a new class is learned between two rounds.
+    Two jobs share the work on every text, and learn what one would. More than two, or two that
+    learn numbers, learn in rounds: each job learns its share into a copy of the model, and `gather`
+    ends the round. A row that shows a new class is learned between two rounds.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ class Stream:
         if not len(batch):
             return
         labels = self._known_labels(batch)
-        if self._crew is None:
+        if self._crew is None or (self._crew.jobs == 2 and batch.text is not None):
             self._learn_alone(batch, labels, settled)
             return
         begin = 0
@@ -249,7 +250,10 @@ class Stream:
         model = self.model
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
-            model._take_in(batch.text, labels, weight, self._classes, batch.given, settled)
+            pair = self._crew if self._crew is not None and self._crew.jobs == 2 else None
+            model._take_in(
+                *(batch.text, labels, weight, self._classes, batch.given, settled), crew=pair
+            )
             return
         rows, width = self._numbers(batch)
         with model._gate.writing:

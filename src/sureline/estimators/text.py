@@ -22,7 +22,8 @@ from sureline.estimators.explaining import Explanation, Reasons, Share, Telling
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.learner import Floats, Learner
 from sureline.estimators.merging import Merging
-from sureline.estimators.online import N_JOBS, OnlineClassifier
+from sureline.estimators.online import OnlineClassifier
+from sureline.estimators.pairing import Work, learn_in_pairs, learn_in_turn
 from sureline.estimators.predicting import Predicting
 from sureline.estimators.saving import Saving
 from sureline.estimators.sharding import Crew, count_jobs
@@ -31,7 +32,7 @@ from sureline.estimators.text_options import TextOptions
 from sureline.estimators.text_saving import text_from_parts, text_parts
 from sureline.estimators.text_sharding import TextShards
 from sureline.features.rows import Rows
-from sureline.features.scheme import PIECE, Found, Scheme
+from sureline.features.scheme import PIECE, Found, Room, Scheme, cut_texts
 from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabulary, largest
 from sureline.model import State
 
@@ -122,7 +123,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     random_state: int | np.random.RandomState | None = described(
         None, "Where the random orders come from; a number makes every run the same."
     )
-    n_jobs: int | None = described(None, N_JOBS)
+    n_jobs: int | None = described(
+        None,
+        "How many threads learn, -1 for one a core. Two share the work on every text, and learn "
+        "what one would, to the bit, in `partial_fit` too. More than two learn a part of the texts "
+        "each into a copy of the model, and after every pass they are rejoined; a seed gives the "
+        "same model for the same number of jobs. None means 1, unless `joblib.parallel_config` "
+        "says otherwise.",
+    )
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -157,19 +165,20 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         rng = check_random_state(self.random_state)
         with self._gate.writing, Crew(count_jobs(self.n_jobs, "TextClassifier")) as crew:
             shards = TextShards(self, known, crew)
+            pair = crew if crew.jobs == 2 else None
             if self.counts_first:
-                self._learn(known, learner, texts, y, weight, classes, learning=False)
+                self._learn(known, learner, texts, y, weight, classes, learning=False, crew=pair)
             for number in range(self.max_iter):
                 order = rng.permutation(len(texts)) if self.shuffle else np.arange(len(texts))
                 settled = number > 0 or self.counts_first
-                if crew.jobs > 1:
+                if crew.jobs > 2:
                     shards.learn_texts(texts, y, weight, classes, settled, order=order)
                     shards.gather()
                     continue
                 ordered = texts, y, weight
                 if self.shuffle:
                     ordered = texts.take(pa.array(order)), y[order], weight[order]
-                self._learn(known, learner, *ordered, classes, settled)
+                self._learn(known, learner, *ordered, classes, settled, crew=pair)
             with self._gate.change():
                 self._known = known
                 self.n_iter_ = online.n_iter_ = self.max_iter
@@ -202,7 +211,11 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             The classifier, further trained.
         """
         texts, y, weight = self._examples(X, y, sample_weight, fresh=False)
-        self._take_in(texts, y, weight, classes)
+        if count_jobs(self.n_jobs, "TextClassifier") > 1 and texts.nbytes > PIECE:
+            with Crew(2) as crew:
+                self._take_in(texts, y, weight, classes, crew=crew)
+        else:
+            self._take_in(texts, y, weight, classes)
         return self
 
     def learn_one(self, text: str, label: Any, weight: float = 1.0) -> Self:
@@ -612,11 +625,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         given: Given | None = None,
         settled: bool = False,
         learning: bool = True,
+        crew: Crew | None = None,
     ) -> None:
         """Learn more texts on top of what is known, as they come."""
         with self._gate.writing:
             known, weight = self._ready(y, weight)
-            self._learn(known, known.learner, texts, y, weight, classes, settled, given, learning)
+            self._learn(
+                *(known, known.learner, texts, y, weight, classes, settled, given, learning, crew)
+            )
 
     def _ready(self, y: NDArray[Any], weight: Floats) -> tuple[Knowledge, Floats]:
         """What is known, to be added to, and the weights of the texts that are to be learned."""
@@ -645,8 +661,9 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         settled: bool = False,
         given: Given | None = None,
         learning: bool = True,
+        crew: Crew | None = None,
     ) -> None:
-        """Learn texts in order, a piece at a time, or only count them.
+        """Learn texts in order, a piece at a time, or only count them; a `crew` helps.
 
         Texts that are `settled` have been read before: no new feature gets a column, and none is
         counted.
@@ -655,28 +672,41 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         normalize = bool(self.normalize)
         many = len(classes) if classes is not None else 2  # type: ignore[arg-type]
         limit = int(PIECE / (1.0 + many / 16.0))
-        for piece, found in known.scheme.pieces(texts, given, limit):
-            begin = 0
-            while begin < len(found):
-                if settled:
-                    rows = columns.look_up(found, normalize, learner.dtype, -1)
-                    stop, room = len(found), columns.features
-                else:
-                    room = columns.reserve(found, begin)
-                    if online.__sklearn_is_fitted__():
-                        online._state = online._state.with_features(
-                            room + 1, online.memory_limit_gb, "TextClassifier"
-                        )
-                    with online._gate.change():
-                        rows, stop = columns.enter(found, begin, normalize, learner.dtype)
-                part = slice(piece.start + begin, piece.start + stop)
-                online._learn_rows(
-                    *(learner, rows, y[part], weight[part], classes, room + 1),
-                    *(not settled, learning),
+
+        def read(piece: slice, room: Room | None) -> Found:
+            return known.scheme.read_piece(texts, given, piece, room)
+
+        def prepare(found: Found, begin: int) -> int:
+            if settled:
+                return columns.features
+            room = columns.reserve(found, begin)
+            if online.__sklearn_is_fitted__():
+                online._state = online._state.with_features(
+                    room + 1, online.memory_limit_gb, "TextClassifier"
                 )
-                if columns.full:
-                    self._prune(known)
-                begin = stop
+            return room
+
+        def enter(found: Found, begin: int) -> tuple[Rows, int]:
+            if settled:
+                return columns.look_up(found, normalize, learner.dtype, -1), len(found)
+            return columns.enter(found, begin, normalize, learner.dtype)
+
+        def learn(rows: Rows, part: slice, room: int) -> None:
+            online._learn_rows(
+                *(learner, rows, y[part], weight[part], classes, room + 1),
+                *(not settled, learning),
+            )
+
+        work = Work(
+            *(read, prepare, enter, learn),
+            full=lambda: columns.full,
+            prune=lambda: self._prune(known),
+        )
+        pieces = list(cut_texts(texts, limit))
+        if crew is None:
+            learn_in_turn(work, pieces, online._gate)
+        else:
+            learn_in_pairs(work, pieces, online._gate, crew)
 
     def _prune(self, known: Knowledge) -> None:
         """Forget the least certain features, or the names of the lightest."""

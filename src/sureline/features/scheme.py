@@ -31,7 +31,7 @@ NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
 class Found(NamedTuple):
     """The features of some texts: fingerprints, values, and where in `low` their names lie.
 
-    The arrays belong to the thread that read them, until it reads again.
+    The arrays belong to the room that they were read into, until it is used again.
     """
 
     indptr: NDArray[np.int64]
@@ -102,9 +102,14 @@ class Scheme:
             bits=_whole(owner.bits, "bits", name, 1, 30) if owner.features == "hash" else 0,
         )
 
-    def read(self, texts: pa.LargeStringArray, given: Given | None = None) -> Found:
-        """The features of some texts, and of those `given` with a value."""
-        return self._read(*text_buffers(texts), given)
+    def read(
+        self, texts: pa.LargeStringArray, given: Given | None = None, room: Room | None = None
+    ) -> Found:
+        """The features of some texts, and of those `given` with a value.
+
+        What is found lies in the `room`, or in one of the thread's, until that is used again.
+        """
+        return self._read(*text_buffers(texts), given, room)
 
     def read_one(self, text: str) -> Found:
         """The features of one text."""
@@ -115,7 +120,11 @@ class Scheme:
         return self._read(np.array([0, len(raw)]), np.frombuffer(raw, np.uint8), None)
 
     def _read(
-        self, offsets: NDArray[np.int64], data: NDArray[np.uint8], given: Given | None
+        self,
+        offsets: NDArray[np.int64],
+        data: NDArray[np.uint8],
+        given: Given | None,
+        room: Room | None = None,
     ) -> Found:
         if given is None:
             named = (NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES)
@@ -125,7 +134,8 @@ class Scheme:
             named = (given.offsets, names, ends, given.values)
             places, letters = given.values.size, int(ends[-1] - ends[0])
         tables = characters(self.lowercase)
-        room = self._room(np.diff(offsets), places, letters)
+        room = _ROOMS.room if room is None else room
+        self._extend(room, np.diff(offsets), places, letters)
         from_, to = self.ngrams or (0, 0)
         first, last = self.chars or (0, 0)
         with np.errstate(over="ignore"):  # where nothing is compiled, fingerprints overflow aloud
@@ -154,14 +164,19 @@ class Scheme:
         self, texts: pa.LargeStringArray, given: Given | None = None, limit: int = PIECE
     ) -> Iterator[tuple[slice, Found]]:
         """The same, a piece of the texts at a time."""
-        offsets, _ = text_buffers(texts)
-        begin, total = 0, len(texts)
-        while begin < total:
-            stop = int(np.searchsorted(offsets, offsets[begin] + limit, side="right")) - 1
-            stop = min(max(stop, begin + 1), total)
-            part = None if given is None else given.slice(begin, stop)
-            yield slice(begin, stop), self.read(texts.slice(begin, stop - begin), part)
-            begin = stop
+        for piece in cut_texts(texts, limit):
+            yield piece, self.read_piece(texts, given, piece)
+
+    def read_piece(
+        self,
+        texts: pa.LargeStringArray,
+        given: Given | None,
+        piece: slice,
+        room: Room | None = None,
+    ) -> Found:
+        """The features of a piece of the texts."""
+        part = None if given is None else given.slice(piece.start, piece.stop)
+        return self.read(texts.slice(piece.start, piece.stop - piece.start), part, room)
 
     @cached_property
     def _stops(self) -> NDArray[np.uint64]:
@@ -182,8 +197,8 @@ class Scheme:
         FILL_STOPS.compiled("float64")(keys, stops)
         return stops
 
-    def _room(self, lengths: NDArray[np.int64], places: int, letters: int) -> _Room:
-        """Arrays with room for the most that texts of these lengths in bytes can bring."""
+    def _extend(self, room: Room, lengths: NDArray[np.int64], places: int, letters: int) -> None:
+        """Make room for the most that texts of these lengths in bytes can bring."""
         total, longest = int(lengths.sum()), int(lengths.max(initial=0))
         words = total // 2 + lengths.size
         one = longest // 2 + 1
@@ -193,9 +208,6 @@ class Scheme:
             spread = self.chars[1] - self.chars[0] + 1
             most += 2 * (total + lengths.size) * spread
             alone += 2 * (longest + 1) * spread
-        room: _Room | None = getattr(_ROOMS, "room", None)
-        if room is None:
-            room = _ROOMS.room = _Room()
         room.extend(
             texts=lengths.size,
             low=4 * total + 8 * lengths.size + letters + 16,
@@ -203,11 +215,10 @@ class Scheme:
             features=most + places,
             distinct=alone + places,
         )
-        return room
 
 
-class _Room:
-    """The arrays that a thread reads into; they grow and are used again."""
+class Room:
+    """Arrays to read texts into; they grow and are used again."""
 
     def __init__(self) -> None:
         self.indptr = np.zeros(1, np.int64)
@@ -239,7 +250,14 @@ class _Room:
             self.clock[0] = 0
 
 
-_ROOMS = local()
+class _Rooms(local):
+    """A room a thread."""
+
+    def __init__(self) -> None:
+        self.room = Room()
+
+
+_ROOMS = _Rooms()
 
 
 def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -247,6 +265,17 @@ def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
     if size <= array.shape[0] <= 64 * max(size, 2**16):
         return array
     return np.empty((size + size // 4, *array.shape[1:]), array.dtype)
+
+
+def cut_texts(texts: pa.LargeStringArray, limit: int = PIECE) -> Iterator[slice]:
+    """Cut texts into pieces of about so many bytes each, of one text at least."""
+    offsets, _ = text_buffers(texts)
+    begin, total = 0, len(texts)
+    while begin < total:
+        stop = int(np.searchsorted(offsets, offsets[begin] + limit, side="right")) - 1
+        stop = min(max(stop, begin + 1), total)
+        yield slice(begin, stop)
+        begin = stop
 
 
 def text_buffers(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
