@@ -32,6 +32,7 @@ PAGES = [
     "docs/index.md",
     "docs/quickstart.md",
     "docs/text.md",
+    "docs/weighting.md",
     "docs/files.md",
     "docs/model-file.md",
     "docs/merging.md",

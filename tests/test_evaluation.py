@@ -508,8 +508,18 @@ def test_ablation_of_texts_is_leaving_out_their_columns():
     assert [each.without for each in parts] == ["1 word", "2 words"]
     assert sum(every.features - each.features for each in parts) == every.features
     only_words = TextFeatures(ngrams=(1, 1)).fit_transform(texts)
-    alone = k_fold(AROWClassifier(r=0.1, max_iter=2, random_state=5), only_words, labels, folds=3)
-    assert parts[1].error == pytest.approx(alone.error)
+    plain = AROWClassifier(r=0.1, max_iter=2, random_state=5)
+    alone = k_fold(plain, only_words, labels, folds=3)
+    told = feature_ablation(model.set_params(weighting=None), texts, labels, folds=3)
+    assert told[2].error == pytest.approx(alone.error)
+    # Words of judged texts alone have columns here, so that both know what a text's length is.
+    for weighting in ("nb", "idf"):
+        model.set_params(weighting=weighting)
+        told = feature_ablation(model, texts, labels, folds=3)
+        whole = k_fold(model, texts, labels, folds=3)
+        few = TextClassifier(**{**model.get_params(deep=False), "ngrams": (1, 1)})
+        words = k_fold(few, texts, labels, folds=3)
+        assert [told[0].error, told[2].error] == pytest.approx([whole.error, words.error])
 
 
 def test_ablation_refuses_groups_that_are_none():
