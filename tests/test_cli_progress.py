@@ -295,7 +295,7 @@ def test_parameters_of_reading_that_have_no_option_can_be_set():
         ("arow", "C=1", "--set C: the rule arow has no such parameter; it has r, covariance, "),
         ("cw-stdev", "constraint=variance", "--set constraint: the rule cw-stdev has no such"),
         ("arow", "r", "--set takes name=value, such as --set r=0.3, got 'r'"),
-        ("arow", "r=x", "--set r must be a number, got 'x'"),
+        ("arow", "r=x", "--set r must be auto or a number, got 'x'"),
         ("arow", "competitors=x", "--set competitors must be all or a whole number, got 'x'"),
         ("arow", "fit_intercept=1", "--set fit_intercept must be true or false, got '1'"),
         ("arow", "covariance=x", "--set covariance must be diagonal-kl or diagonal-l2 or "),

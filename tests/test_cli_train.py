@@ -623,7 +623,7 @@ ERRORS = {
     ),
     "parameter out of range": (
         ["mail.csv", "-o", "m", "--set", "r=0"],
-        "AROWClassifier: r must be a number in (0, inf), got 0.0",
+        "AROWClassifier: r must be a number in (0, inf) or 'auto', got 0.0",
     ),
     "balanced": (
         ["mail.csv", *COLUMNS, "-o", "m", "-q", "--set", "class_weight=balanced"],

@@ -100,7 +100,7 @@ def feature_ablation(
         groups, scaled = text_feature_groups(features), bool(model.normalize)
         X = features.transform(X)
         passes = {name: getattr(model, name) for name in ("max_iter", "shuffle", "random_state")}
-        online = model._chosen()
+        online: Any = model._chosen()
         weighs = model._weighs(online)
         model = _Weighing(online.set_params(**passes), *weighs)
     elif groups is None:
