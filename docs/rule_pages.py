@@ -170,7 +170,7 @@ def rule_page(rule: Rule) -> str:
         lines += ["## Symbols", "", *symbols(text), ""]
     lines += ["## How to use it", "", *offered(rule), ""]
     rows = [
-        [f"`{p.name}`", p.interval.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
+        [f"`{p.name}`", p.allowed.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
         for p in rule.parameters
     ]
     rows += [choice(rule, name, words) for name, words in rule.choices.items()]
@@ -213,7 +213,7 @@ def batch_page(rule: BatchRule) -> str:
         lines += ["## Symbols", "", *symbols(text), ""]
     lines += ["## How to use it", "", *offered(rule), ""]
     rows = [
-        [f"`{p.name}`", p.interval.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
+        [f"`{p.name}`", p.allowed.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
         for p in rule.parameters
     ]
     lines += [*table(["Parameter", "Range", "Default", "Meaning"], rows), ""]

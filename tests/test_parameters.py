@@ -56,7 +56,7 @@ def test_numbers_out_of_range_are_refused(rule):
             with pytest.raises(InvalidParameter) as refusal:
                 model.fit(X, Y)
             assert str(refusal.value) == (
-                f"{rule.estimator}: {parameter.name} must be a number in {parameter.interval}, "
+                f"{rule.estimator}: {parameter.name} must be a number in {parameter.allowed}, "
                 f"got {value!r}"
             )
         for value in (np.float32(parameter.default), np.float64(parameter.default)):

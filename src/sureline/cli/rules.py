@@ -80,7 +80,7 @@ def _call(rule: Rule | BatchRule) -> str:
 
 
 def _range(parameter: Parameter) -> str:
-    return f"{parameter.name} = {parameter.default:g} in {parameter.interval}"
+    return f"{parameter.name} = {parameter.default:g} in {parameter.allowed}"
 
 
 def _choices(rule: Rule | BatchRule) -> list[str]:
@@ -103,6 +103,7 @@ def _describe(rule: Rule | BatchRule) -> dict[str, Any]:
                 "name": parameter.name,
                 "default": parameter.default,
                 "interval": parameter.interval,
+                "auto": parameter.auto,
                 "low": parameter.low,
                 "high": parameter.high if isfinite(parameter.high) else None,
                 "closed": parameter.closed,

@@ -99,7 +99,7 @@ def documented(cls: C) -> C:
 def _kind(parameter: Parameter | None, hint: Any) -> str:
     """How the documentation names what a parameter may be."""
     if parameter:
-        return f"float in {parameter.interval}"
+        return f"float in {parameter.allowed}"
     if hint is type(None):
         return "None"
     choices = get_args(hint)

@@ -75,6 +75,11 @@ class Parameter:
         """The range in the notation of mathematics, such as ``[0.5, 1)``."""
         return f"{'[' if self.closed == 'left' else '('}{self.low:g}, {self.high:g})"
 
+    @property
+    def allowed(self) -> str:
+        """What the parameter may be: the range, and ``'auto'`` if that will do."""
+        return f"{self.interval} or 'auto'" if self.auto else self.interval
+
     def check(self, value: object, owner: str) -> float:
         """Return `value` as a float, or say what is allowed; ``"auto"`` begins at the default."""
         if self.auto and isinstance(value, str) and value == "auto":
@@ -84,9 +89,8 @@ class Parameter:
             above = number >= self.low if self.closed == "left" else number > self.low
             if above and number < self.high:
                 return number
-        other = " or 'auto'" if self.auto else ""
         raise InvalidParameter(
-            f"{owner}: {self.name} must be a number in {self.interval}{other}, got {value!r}"
+            f"{owner}: {self.name} must be a number in {self.allowed}, got {value!r}"
         )
 
 

@@ -80,7 +80,7 @@ def _offered() -> dict[str, Any]:
     made = dict[str, Any]()
     for rule in rules().values():
         for parameter in rule.parameters:
-            doc = f"{parameter.meaning} In {parameter.interval}; by default the rule's."
+            doc = f"{parameter.meaning} In {parameter.allowed}; by default the rule's."
             converter = as_number_or_auto if parameter.auto else TypeConverters.toFloat
             made.setdefault(parameter.name, _param(camel(parameter.name), doc, converter))
         for name, words in rule.choices.items():
