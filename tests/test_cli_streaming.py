@@ -9,6 +9,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sureline import AROWClassifier, DataError, InvalidParameter, PAClassifier, TextClassifier
 from sureline.data import Batch, Given, Reader
 from sureline.estimators import classifier_for
+from sureline.estimators.learner import AGAIN
 from sureline.estimators.streaming import (
     Counts,
     Stream,
@@ -100,7 +101,7 @@ def test_a_later_pass_gives_no_new_feature_a_column():
     stream = Stream(TextClassifier())
     stream.learn(texts_batch())
     features = stream.features
-    stream.learn(texts_batch(texts=["something else entirely"] * 8), settled=True)
+    stream.learn(texts_batch(texts=["something else entirely"] * 8), AGAIN)
     assert stream.features == features
 
 

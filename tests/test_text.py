@@ -245,8 +245,11 @@ def test_top_features_speak_surely():
     names = model.get_feature_names_out()
     for label, sign in (("spam", 1), ("ham", -1)):
         best = model.top_features(label, 5)
-        bound = sign * model.coef_[0].astype(float) - np.sqrt(model.variance_[0].astype(float))
-        order = np.argsort(-bound, kind="stable")[:5]
+        weight = sign * model.coef_[0].astype(float)
+        deviation = np.sqrt(model.variance_[0].astype(float))
+        least = weight - deviation
+        assert (least[np.argsort(-least)[:5]] > 0).all()
+        order = np.argsort(-least, kind="stable")[:5]
         assert [each.feature for each in best] == names[order].tolist()
         assert [each.weight for each in best] == (sign * model.coef_[0, order]).tolist()
         assert [each.variance for each in best] == model.variance_[0, order].tolist()

@@ -35,7 +35,8 @@ def squares(tallies, tokens, k):
     p, total = tallies[:, k].astype(float), tallies.sum(axis=1)
     share = (tokens[k] + 1.0) / (tokens.sum() + len(tokens))
     ratio = (share + p) / (1.0 - share + (total - p))
-    return (np.log(ratio) - np.log(share / (1.0 - share))) ** 2 + 0.1**2
+    told = (np.log(ratio) - np.log(share / (1.0 - share))) ** 2 + 0.1**2
+    return np.where(total > 0, told, 1.0)
 
 
 class Informed:

@@ -80,7 +80,7 @@ def main() -> None:
     print(f"{len(table):,} texts, {megabytes:.1f} MB, {classes.size} classes")
 
     batches = table.combine_chunks().to_batches(max_chunksize=10_000)
-    start = know(TextClassifier(), classes)
+    start = know(TextClassifier(weighting=None), classes)
     seconds, telling, rows = learn(batches, start, "product-prior")
     print(f"learning, a core: {megabytes / seconds:.1f} MB/s, {len(table) / seconds:,.0f} texts/s")
     count = sum(len(batch) for batch in rows)

@@ -90,6 +90,7 @@ def contest(task: Task, learner: str, train: Texts, test: Texts, seed: int) -> I
     classes = np.unique(train.label)
     mixed = train.take(np.random.RandomState(seed).permutation(len(train.label)))
     settings = {"ngrams": task.ngrams, "shuffle": False, **LEARNERS[learner]}
+    settings |= {"weighting": None, "calibration": None}
 
     def score(model: TextClassifier) -> float:
         return float(np.mean(model.predict(test.text) == test.label))

@@ -30,6 +30,7 @@ from sureline.cli.settings import Settings
 from sureline.data import Batch, LongestRun, Reader, mix
 from sureline.data.mixing import row_bytes
 from sureline.errors import DataError, InvalidParameter, ModelFileError
+from sureline.estimators.learner import AGAIN, NEW, READ, Turn
 from sureline.estimators.saving import save
 from sureline.estimators.streaming import Counts, Stream, typed_labels
 
@@ -250,8 +251,9 @@ class Training:
             if replaying:
                 batches = self._replay(batches, replaying)
                 replaying = 0
+            turn = AGAIN if number else READ if plan.count_first else NEW
             for batch in batches:
-                self._take(batch, settled=number > 0 or plan.count_first)
+                self._take(batch, turn)
             with self.patience.working():
                 self._end_pass()
 
@@ -335,7 +337,7 @@ class Training:
         yield batch.slice(known, len(batch))
         yield from stream
 
-    def _take(self, batch: Batch, settled: bool) -> None:
+    def _take(self, batch: Batch, turn: Turn) -> None:
         """Learn a batch, cut where a checkpoint is due or progress wants to be told."""
         start = 0
         while start < len(batch):
@@ -343,7 +345,7 @@ class Training:
             piece = batch if stop - start == len(batch) else batch.slice(start, stop)
             with self.patience.working():
                 stream = self._stream_for(piece)
-                stream.learn(piece, settled)
+                stream.learn(piece, turn)
                 position = self.position
                 position.rows += len(piece)
                 position.examples += len(piece)

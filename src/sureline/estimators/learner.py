@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,16 @@ SCHEMES = {
     "parallel": rivals.PARALLEL,
     "exact": rivals.TOGETHER,
 }
+
+
+class Turn(NamedTuple):
+    """Whether rows have been `read` before, and counted then, and whether they were `learned`."""
+
+    read: bool = False
+    learned: bool = False
+
+
+NEW, READ, AGAIN = Turn(), Turn(read=True), Turn(read=True, learned=True)
 
 
 class Learner:
@@ -130,21 +140,21 @@ class Learner:
         order: Integers,
         rank: Integers,
         before: int = 0,
-        counting: bool = True,
+        turn: Turn = NEW,
     ) -> None:
         """Learn the rows named by `order`, one after the other.
 
         `codes` are columns where the state is wide, and 0 or 1 where two classes share one;
         `rank` tells where each column's label stands among the sorted ones; `before`, for
-        messages, how many rows the caller learned before these. Where rows are counted, they are
-        if `counting`.
+        messages, how many rows the caller learned before these. Rows are counted, where they are,
+        when they come first; curve and errors follow those that are learned for the first time.
         """
         if state.layout.weighting == "idf":
-            rows = self._weighed(state, rows, codes, order, counting)
-        if self.calibrated and counting and state.layout.covariance == "full":
+            rows = self._weighed(state, rows, codes, order, not turn.read)
+        if self.calibrated and not turn.learned and state.layout.covariance == "full":
             self._learn_and_follow(state, rows, codes, weight, order, rank)
         else:
-            self._learn(state, rows, codes, weight, order, rank, before, counting)
+            self._learn(state, rows, codes, weight, order, rank, before, turn)
 
     def _learn(
         self,
@@ -155,14 +165,19 @@ class Learner:
         order: Integers,
         rank: Integers,
         before: int,
-        counting: bool,
+        turn: Turn,
     ) -> None:
         """As `learn`, of rows that are scaled."""
         examples = (*rows, codes, weight, order)
-        tuned = self._tuned(state, counting)
-        followed = self.calibrated and state.layout.covariance != "full"
-        if self.informed or (followed and counting):
-            failed = self._learn_informed(state, examples, rows.longest, rank, counting, tuned)
+        tuned = self._tuned(state, turn)
+        followed = self.calibrated and not turn.learned and state.layout.covariance != "full"
+        if self.informed or followed:
+            curve = state.curve if followed else state.curve[:0]
+            begin = (
+                *(*examples, state.table, state.tallies, state.tokens, self.informed),
+                *(not turn.read, curve, rows.longest, 1.0 / self.initial_variance),
+            )
+            failed = self._learn_informed(state, begin, rank, tuned)
         elif not state.wide:
             sign = np.where(codes == 1, 1.0, -1.0)
             failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest, tuned)
@@ -181,11 +196,11 @@ class Learner:
                 "example with sklearn.preprocessing.MaxAbsScaler, and fit again"
             )
 
-    def _tuned(self, state: State, counting: bool) -> Tuned:
+    def _tuned(self, state: State, turn: Turn) -> Tuned:
         """The rule's constants, and where errors are summed up if the first is to follow them."""
         if not self.adaptive:
             return self.a, self.b, NO_ERRORS
-        if counting:
+        if not turn.learned:
             return self.a, self.b, state.errors
         return self.constant_of(state), self.b, NO_ERRORS
 
@@ -363,23 +378,12 @@ class Learner:
         return failed
 
     def _learn_informed(
-        self,
-        state: State,
-        examples: tuple[Any, ...],
-        longest: int,
-        rank: Integers,
-        counting: bool,
-        tuned: Tuned,
+        self, state: State, begin: tuple[Any, ...], rank: Integers, tuned: Tuned
     ) -> int:
         """Learn under a prior that counts tell, or a curve that follows, or both.
 
         Returns the row that overflowed, or -1.
         """
-        curve = state.curve if self.calibrated else state.curve[:0]
-        begin = (
-            *(*examples, state.table, state.tallies, state.tokens, self.informed, counting, curve),
-            *(longest, 1.0 / self.initial_variance),
-        )
         a, b, errors = tuned
         steps, rule = (self.constant, self._step), (a, b, self.share)
         end = (FLOOR * self.initial_variance, errors, state.counts)
@@ -422,7 +426,7 @@ class Learner:
             if scores.shape[1] > 1:
                 FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
             one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
-            self._learn(state, row, *one, rank, int(i), True)
+            self._learn(state, row, *one, rank, int(i), NEW)
 
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the curve that has followed them."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.choosing import choose_class_weights, choose_learner
 from sureline.estimators.describing import described
-from sureline.estimators.learner import Floats, Integers, Learner
+from sureline.estimators.learner import AGAIN, NEW, Floats, Integers, Learner, Turn
 from sureline.estimators.merging import Merging
 from sureline.estimators.predicting import Predicting
 from sureline.estimators.rows import as_rows
@@ -140,10 +140,11 @@ class OnlineClassifier(Merging, Saving, Predicting):
             rounds = Rounds(learner, state, crew) if crew.jobs > 1 else None
             for number in range(self.max_iter):
                 order = rng.permutation(train) if self.shuffle else train
+                turn = AGAIN if number else NEW
                 if rounds is None:
-                    learner.learn(state, rows, codes, weight, order, rank, counting=number == 0)
+                    learner.learn(state, rows, codes, weight, order, rank, turn=turn)
                 else:
-                    rounds.learn(rows, codes, weight, order, rank, counting=number == 0)
+                    rounds.learn(rows, codes, weight, order, rank, turn)
                 if self.early_stopping:
                     right = self._winners(learner.scores(state, judged)) == answers
                     accuracies.append(float(np.average(right, weights=weight[held])))
@@ -291,13 +292,13 @@ class OnlineClassifier(Merging, Saving, Predicting):
         weight: Floats,
         classes: ArrayLike | None,
         features: int,
-        counting: bool = True,
+        turn: Turn = NEW,
         learning: bool = True,
     ) -> None:
         """Learn rows on top of what is known, which anybody may look at in the meantime.
 
-        `features` says how many there must be room for; `counting` whether rows that were not
-        there before are counted, where they are; `learning` whether they are learned at all.
+        `features` says how many there must be room for; `turn` whether the rows have come
+        before; `learning` whether they are learned, or only counted.
         """
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError(f"Unknown label type: continuous numbers such as {y[y % 1 != 0][0]!r}")
@@ -320,7 +321,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
         columns = total if total > 2 else 1
         learner.layout.check(features, columns, limit, self._name)
         state = state.with_features(features, limit, self._name)
-        begun, doing = 0, (counting, learning)
+        begun, doing = 0, (turn, learning)
         for row, label in [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]:
             if not state.wide:  # up to the third, each class changes how the model learns
                 self._learn_on(learner, state, labels, rows, y, weight, kept[begun:row], *doing)
@@ -370,7 +371,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
         y: NDArray[Any],
         weight: Floats,
         kept: Integers,
-        counting: bool,
+        turn: Turn,
         learning: bool,
     ) -> None:
         """Learn the `kept` rows, all of whose labels are among `labels`, in order."""
@@ -380,7 +381,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
             with self._gate.change():
                 state.clock += kept.size
                 state.counts[2] += kept.size
-                if counting:
+                if not turn.read:
                     learner.count(state, rows, np.zeros(y.size, np.int64), kept)
                 self._publish(state, labels)
             return
@@ -397,9 +398,9 @@ class OnlineClassifier(Merging, Saving, Predicting):
                 if learning:
                     learner.learn(
                         *(state, part, codes[piece], weight[piece], some, rank),
-                        *(piece.start, counting),
+                        *(piece.start, turn),
                     )
-                elif counting:
+                elif not turn.read:
                     learner.count(state, part, codes[piece], some)
                 self._publish(state, labels[: state.used] if state.wide else labels)
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
-from sureline.estimators.learner import FLOOR, Floats, Integers, Learner
+from sureline.estimators.learner import FLOOR, NEW, Floats, Integers, Learner, Turn
 from sureline.features.rows import Rows
 from sureline.model import State
 from sureline.model.rejoining import Copies
@@ -95,19 +95,17 @@ class Rounds:
         weight: Floats,
         order: Integers,
         rank: Integers,
-        counting: bool = True,
+        turn: Turn = NEW,
     ) -> None:
         """Learn the rows named by `order` as `Learner.learn` does, in one round."""
         jobs, states = self.crew.jobs, self.copies.states
 
         def learn(number: int) -> None:
             own = np.ascontiguousarray(order[number::jobs])
-            self.learner.learn(states[number], rows, codes, weight, own, rank, counting=counting)
+            self.learner.learn(states[number], rows, codes, weight, own, rank, turn=turn)
 
         # To learn nothing compiles what is needed, once for all threads.
-        self.learner.learn(
-            self.copies.state, rows, codes, weight, order[:0], rank, counting=counting
-        )
+        self.learner.learn(self.copies.state, rows, codes, weight, order[:0], rank, turn=turn)
         self.crew.run(learn, range(jobs))
         self.copies.rejoin(self.learner, FLOOR * self.learner.initial_variance)
 
@@ -174,7 +172,13 @@ class Shards:
         return int(getattr(self.online, "n_features_in_", 0))
 
     def learn(
-        self, rows: Rows, y: NDArray[Any], weight: Floats, classes: ArrayLike | None, width: int
+        self,
+        rows: Rows,
+        y: NDArray[Any],
+        weight: Floats,
+        classes: ArrayLike | None,
+        width: int,
+        turn: Turn = NEW,
     ) -> None:
         """Learn rows whose labels are all known or among `classes`."""
         self.begin()
@@ -183,7 +187,7 @@ class Shards:
             own = self.turns(number, y.size)
             if own.size:
                 self.onlines[number]._learn_rows(
-                    self.learner, rows.take(own), y[own], weight[own], classes, width
+                    self.learner, rows.take(own), y[own], weight[own], classes, width, turn
                 )
 
         self.crew.run(learn, range(self.crew.jobs))

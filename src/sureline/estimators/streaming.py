@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from sureline.data import Batch, as_labels
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.learner import Floats
+from sureline.estimators.learner import NEW, Floats, Turn
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.rows import as_rows
 from sureline.estimators.sharding import Crew, Shards
@@ -139,31 +139,31 @@ class Stream:
             return self._shards.features
         return count_features(self.model)
 
-    def learn(self, batch: Batch, settled: bool = False) -> None:
+    def learn(self, batch: Batch, turn: Turn = NEW) -> None:
         """Learn the rows of a batch, in order.
 
         Parameters
         ----------
         batch : Batch
             Rows with labels, of the kind that the model takes.
-        settled : bool, default=False
-            Whether texts have been read before, so that no new feature gets a column and none is
-            counted again.
+        turn : Turn, default=NEW
+            Whether the rows have been read or learned before. If they were read, no new feature
+            gets a column and none is counted again.
         """
         check_kind(self.model, batch)
         if not len(batch):
             return
         labels = self._known_labels(batch)
         if self._crew is None or (self._crew.jobs == 2 and batch.text is not None):
-            self._learn_alone(batch, labels, settled)
+            self._learn_alone(batch, labels, turn)
             return
         begin = 0
         for row in self._rows_of_new_classes(labels, batch):
-            self._deal(self._crew, batch.slice(begin, row), labels[begin:row], settled)
+            self._deal(self._crew, batch.slice(begin, row), labels[begin:row], turn)
             self.gather()
-            self._learn_alone(batch.slice(row, row + 1), labels[row : row + 1], settled)
+            self._learn_alone(batch.slice(row, row + 1), labels[row : row + 1], turn)
             self._shards, begin = None, row + 1
-        self._deal(self._crew, batch.slice(begin, len(batch)), labels[begin:], settled)
+        self._deal(self._crew, batch.slice(begin, len(batch)), labels[begin:], turn)
 
     def count(self, batch: Batch) -> None:
         """Count the texts of a batch, give their features columns, and learn nothing.
@@ -223,7 +223,7 @@ class Stream:
                 rows.append(int(kept[place]))
         return sorted(rows)
 
-    def _deal(self, crew: Crew, batch: Batch, labels: NDArray[Any], settled: bool) -> None:
+    def _deal(self, crew: Crew, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
         """Let every job learn its share of rows, all of whose classes are known."""
         if not len(batch):
             return
@@ -235,31 +235,31 @@ class Stream:
                 shards = self._shards
                 if not isinstance(shards, TextShards):
                     shards = self._shards = TextShards(model, known, crew)
-                shards.learn_texts(batch.text, labels, weight, self._classes, settled, batch.given)
+                shards.learn_texts(batch.text, labels, weight, self._classes, turn, batch.given)
                 return
             learner = model._stream_learner()
             if self._shards is None:
                 self._shards = Shards(model, learner, crew, type(model).__name__)
             weight = model._stream_weights(learner, labels, weight)
             rows, width = self._numbers(batch)
-            self._shards.learn(rows, labels, weight, self._classes, width)
+            self._shards.learn(rows, labels, weight, self._classes, width, turn)
             model.n_features_in_ = width
 
-    def _learn_alone(self, batch: Batch, labels: NDArray[Any], settled: bool) -> None:
+    def _learn_alone(self, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
         """Learn rows one after the other, right into the model."""
         model = self.model
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
             pair = self._crew if self._crew is not None and self._crew.jobs == 2 else None
             model._take_in(
-                *(batch.text, labels, weight, self._classes, batch.given, settled), crew=pair
+                *(batch.text, labels, weight, self._classes, batch.given, turn), crew=pair
             )
             return
         rows, width = self._numbers(batch)
         with model._gate.writing:
             learner = model._stream_learner()
             weight = model._stream_weights(learner, labels, weight)
-            model._learn_rows(learner, rows, labels, weight, self._classes, width)
+            model._learn_rows(learner, rows, labels, weight, self._classes, width, turn)
             model.n_features_in_ = width
 
     def _numbers(self, batch: Batch) -> tuple[Rows, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, Self, cast
 
@@ -20,7 +20,7 @@ from sureline.estimators.choosing import check_whole
 from sureline.estimators.describing import described, documented
 from sureline.estimators.explaining import Explanation, Reasons, Share, Telling
 from sureline.estimators.families import AROWClassifier
-from sureline.estimators.learner import Floats, Learner
+from sureline.estimators.learner import AGAIN, NEW, READ, Floats, Learner, Turn
 from sureline.estimators.merging import Merging
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.pairing import Work, learn_in_pairs, learn_in_turn
@@ -41,6 +41,9 @@ TWO, ONE = np.arange(2), np.arange(1)
 UNUSED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
 
 
+Codes = tuple[NDArray[Any], dict[Any, int], NDArray[np.int64]]
+
+
 @dataclass
 class Knowledge:
     """What a text classifier has learned: how to read, which columns there are, and the weights.
@@ -53,11 +56,22 @@ class Knowledge:
     columns: Vocabulary | Hashing
     online: OnlineClassifier
     options: tuple[Any, ...]
+    _codes: Codes | None = field(default=None, init=False, repr=False, compare=False)
 
     @cached_property
     def learner(self) -> Learner:
         """What learns rows."""
         return self.online._learner()
+
+    @property
+    def codes(self) -> tuple[dict[Any, int], NDArray[np.int64]]:
+        """The column of each label, and where each column's label stands among the sorted ones."""
+        labels, known = self.online._labels, self._codes
+        if known is None or known[0] is not labels:
+            rank = np.argsort(np.argsort(labels))
+            known = labels, dict(zip(labels.tolist(), range(labels.size), strict=True)), rank
+            self._codes = known
+        return known[1:]
 
     def shard(self, online: OnlineClassifier, columns: Vocabulary | Hashing) -> Knowledge:
         """The same knowledge with other columns and weights."""
@@ -170,15 +184,15 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
                 self._learn(known, learner, texts, y, weight, classes, learning=False, crew=pair)
             for number in range(self.max_iter):
                 order = rng.permutation(len(texts)) if self.shuffle else np.arange(len(texts))
-                settled = number > 0 or self.counts_first
+                turn = AGAIN if number else READ if self.counts_first else NEW
                 if crew.jobs > 2:
-                    shards.learn_texts(texts, y, weight, classes, settled, order=order)
+                    shards.learn_texts(texts, y, weight, classes, turn, order=order)
                     shards.gather()
                     continue
                 ordered = texts, y, weight
                 if self.shuffle:
                     ordered = texts.take(pa.array(order)), y[order], weight[order]
-                self._learn(known, learner, *ordered, classes, settled, crew=pair)
+                self._learn(known, learner, *ordered, classes, turn, crew=pair)
             with self._gate.change():
                 self._known = known
                 self.n_iter_ = online.n_iter_ = self.max_iter
@@ -242,14 +256,16 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             known = self._known
             found, columns, online = known.scheme.read_one(text), known.columns, known.online
             learner = known.learner
-            room = columns.reserve(found, 0) + 1
-            if room > online._state.features:
+            if columns.most_after(int(found.indptr[1])) >= online._state.features:
                 online._state = online._state.with_features(
-                    room, online.memory_limit_gb, "TextClassifier"
+                    columns.reserve(found, 0) + 1, online.memory_limit_gb, "TextClassifier"
                 )
-            rank = np.argsort(np.argsort(online._labels)) if online._state.wide else TWO
+            rank = known.codes[1] if online._state.wide else TWO
             with self._gate.change():
-                rows, _ = columns.enter(found, 0, self.normalize, learner.dtype)
+                rows, learned = columns.enter(found, 0, self.normalize, learner.dtype)
+                if not learned:  # for want of room
+                    columns.reserve(found, 0)
+                    rows, _ = columns.enter(found, 0, self.normalize, learner.dtype)
                 learner.learn(online._state, rows, np.array([code]), np.array([weight]), ONE, rank)
             if columns.full:
                 self._prune(known)
@@ -267,10 +283,10 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             return None
         if self._options() != known.options:
             return None
-        labels = online._labels.tolist()
-        if label not in labels:
+        try:
+            return known.codes[0].get(label)
+        except TypeError:  # no label at all
             return None
-        return int(labels.index(label))
 
     def forget_class(self, label: Any) -> Self:
         """Remove a class and all that was learned of it alone.
@@ -455,7 +471,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
                 bound = weights
             else:
                 spread = variances[:, classes.index(label)]
-                bound = weights - np.sqrt(spread)
+                bound = surely(weights, np.sqrt(spread))
             count = min(n, bound.size)
             best = np.argsort(-bound, kind="stable")[:count]
             return [
@@ -562,7 +578,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""
         if self.estimator is None:
-            return AROWClassifier(scheme="one-vs-rest")
+            return AROWClassifier(r="auto", scheme="one-vs-rest")
         if not isinstance(self.estimator, OnlineClassifier):
             raise InvalidParameter(
                 "TextClassifier: estimator must be one of sureline's online classifiers or None, "
@@ -623,7 +639,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         weight: Floats,
         classes: ArrayLike | None,
         given: Given | None = None,
-        settled: bool = False,
+        turn: Turn = NEW,
         learning: bool = True,
         crew: Crew | None = None,
     ) -> None:
@@ -631,7 +647,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         with self._gate.writing:
             known, weight = self._ready(y, weight)
             self._learn(
-                *(known, known.learner, texts, y, weight, classes, settled, given, learning, crew)
+                *(known, known.learner, texts, y, weight, classes, turn, given, learning, crew)
             )
 
     def _ready(self, y: NDArray[Any], weight: Floats) -> tuple[Knowledge, Floats]:
@@ -658,15 +674,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         y: NDArray[Any],
         weight: Floats,
         classes: ArrayLike | None,
-        settled: bool = False,
+        turn: Turn = NEW,
         given: Given | None = None,
         learning: bool = True,
         crew: Crew | None = None,
     ) -> None:
         """Learn texts in order, a piece at a time, or only count them; a `crew` helps.
 
-        Texts that are `settled` have been read before: no new feature gets a column, and none is
-        counted.
+        Of texts that have been read before no new feature gets a column, and none is counted.
         """
         columns, online = known.columns, known.online
         normalize = bool(self.normalize)
@@ -677,7 +692,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             return known.scheme.read_piece(texts, given, piece, room)
 
         def prepare(found: Found, begin: int) -> int:
-            if settled:
+            if turn.read:
                 return columns.features
             room = columns.reserve(found, begin)
             if online.__sklearn_is_fitted__():
@@ -687,14 +702,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             return room
 
         def enter(found: Found, begin: int) -> tuple[Rows, int]:
-            if settled:
+            if turn.read:
                 return columns.look_up(found, normalize, learner.dtype, -1), len(found)
             return columns.enter(found, begin, normalize, learner.dtype)
 
         def learn(rows: Rows, part: slice, room: int) -> None:
             online._learn_rows(
                 *(learner, rows, y[part], weight[part], classes, room + 1),
-                *(not settled, learning),
+                *(turn, learning),
             )
 
         work = Work(
@@ -789,6 +804,16 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def surely(weights: NDArray[Any], deviations: NDArray[Any]) -> NDArray[Any]:
+    """How surely weights speak for something: the least they may be, if that is above 0.
+
+    Others are ordered by how many deviations they are from it, so that a weight of nothing does not
+    come first because it is known well.
+    """
+    least = weights - deviations
+    return np.asarray(np.where(least > 0.0, least, weights / deviations - 1.0))
 
 
 def _places(text: str, found: Found, scheme: Scheme) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, Literal
 
 from sureline.errors import InvalidParameter
@@ -65,7 +66,7 @@ class TextOptions:
 
     def _options(self) -> tuple[Any, ...]:
         """The values of all these parameters."""
-        return tuple(getattr(self, name) for name in OPTIONS)
+        return VALUES(self)
 
     def _scheme(self) -> Scheme:
         """What to look for, all parameters checked."""
@@ -91,3 +92,4 @@ class TextOptions:
 
 
 OPTIONS = tuple(field.name for field in fields(TextOptions))
+VALUES: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sureline.data import Given
-from sureline.estimators.learner import Floats
+from sureline.estimators.learner import NEW, Floats, Turn
 from sureline.estimators.sharding import Crew, Shards
 from sureline.features.joining import join_hashings, join_vocabularies
 from sureline.features.vocabulary import Hashing
@@ -52,18 +52,18 @@ class TextShards(Shards):
         y: NDArray[Any],
         weight: Floats,
         classes: ArrayLike | None,
-        settled: bool = False,
+        turn: Turn = NEW,
         given: Given | None = None,
         order: NDArray[np.intp] | None = None,
     ) -> None:
         """Learn texts, in some `order` if one is given, all of whose labels are known or named.
 
-        `settled`: give no new feature a column.
+        Texts that have been read before give no new feature a column.
         """
         self.begin()
         if not self.columns:
             shared = self.known.columns
-            self.columns = [shared if settled else shared.copy() for _ in self.onlines]
+            self.columns = [shared if turn.read else shared.copy() for _ in self.onlines]
 
         def learn(number: int) -> None:
             own = self.turns(number, len(texts))
@@ -74,7 +74,7 @@ class TextShards(Shards):
                 part = texts.take(pa.array(own))
                 features = None if given is None else given.take(own)
                 self.model._learn(
-                    known, self.learner, part, y[own], weight[own], classes, settled, features
+                    known, self.learner, part, y[own], weight[own], classes, turn, features
                 )
 
         self.crew.run(learn, range(self.crew.jobs))

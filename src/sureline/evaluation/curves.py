@@ -16,6 +16,7 @@ from sureline.data import as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.choosing import check_whole, choose_rule
+from sureline.estimators.learner import AGAIN
 from sureline.evaluation.entropy import label_entropy
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
 
@@ -192,7 +193,7 @@ def relearn_texts(
     model: TextClassifier, texts: Any, labels: NDArray[Any], weight: NDArray[np.float64]
 ) -> None:
     """Learn texts again, as a later pass of `fit` does: none of them is counted again."""
-    model._take_in(as_text(texts), labels, weight, None, settled=True)
+    model._take_in(as_text(texts), labels, weight, None, turn=AGAIN)
 
 
 def _fitted_anew(

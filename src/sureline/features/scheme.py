@@ -17,6 +17,7 @@ from sureline.data import Given
 from sureline.data.surrogates import mend_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.characters import VERSION, characters
+from sureline.kernels.compiling import overflowing
 from sureline.kernels.words import BINARY, COUNTS, FILL_STOPS, LOG, READ_TEXTS
 
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
@@ -24,6 +25,8 @@ SCOPES = ("words", "text")
 # Texts are read in pieces of about this many bytes, so that what is found stays in the cache.
 PIECE = 2**18
 LONGEST = 16  # the most words or characters that make one feature
+SHORT = 2**10  # a text that is read by itself has room for so many bytes at least
+LAST_TEXT = 2**31 - 1  # a room is cleaned after so many
 NO_OFFSETS = np.zeros(1, np.int64)
 NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
 
@@ -117,7 +120,13 @@ class Scheme:
             raw = text.encode()
         except UnicodeEncodeError:
             raw = mend_surrogates(text).encode()
-        return self._read(np.array([0, len(raw)]), np.frombuffer(raw, np.uint8), None)
+        room = _ROOMS.room
+        if not room.holds(self, len(raw)):
+            most = max(len(raw), SHORT)
+            self._extend(room, np.array([most]), 0, 0)
+            room.held = self, most
+        nothing = NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES
+        return self._fill(room, np.array([0, len(raw)]), np.frombuffer(raw, np.uint8), nothing)
 
     def _read(
         self,
@@ -133,12 +142,22 @@ class Scheme:
             ends, names = text_buffers(given.names)
             named = (given.offsets, names, ends, given.values)
             places, letters = given.values.size, int(ends[-1] - ends[0])
-        tables = characters(self.lowercase)
         room = _ROOMS.room if room is None else room
         self._extend(room, np.diff(offsets), places, letters)
+        return self._fill(room, offsets, data, named)
+
+    def _fill(
+        self,
+        room: Room,
+        offsets: NDArray[np.int64],
+        data: NDArray[np.uint8],
+        named: tuple[NDArray[Any], ...],
+    ) -> Found:
+        """Read texts into a room that is large enough."""
+        tables = characters(self.lowercase)
         from_, to = self.ngrams or (0, 0)
         first, last = self.chars or (0, 0)
-        with np.errstate(over="ignore"):  # where nothing is compiled, fingerprints overflow aloud
+        with overflowing():
             words = READ_TEXTS.compiled("float64")(
                 data,
                 offsets,
@@ -231,9 +250,15 @@ class Room:
         self.lengths = np.zeros(0, np.int32)
         self.seen = np.zeros(16, np.int64)
         self.clock = np.zeros(1, np.int64)
+        self.held: tuple[Any, int] = None, 0
+
+    def holds(self, scheme: Scheme, size: int) -> bool:
+        """Whether one text of so many bytes has room, because one as long had it just before."""
+        return self.held[0] is scheme and size <= self.held[1] and self.clock[0] < LAST_TEXT
 
     def extend(self, texts: int, low: int, words: int, features: int, distinct: int) -> None:
         """Make room, and forget that of an unusually large text."""
+        self.held = None, 0
         self.indptr = _at_least(self.indptr, texts + 1)
         self.low = _at_least(self.low, low)
         self.word_keys = _at_least(self.word_keys, words)
@@ -245,7 +270,7 @@ class Room:
         places = max(16, 4 << int(distinct).bit_length())
         if self.seen.size < places or self.seen.size > 64 * max(places, 2**16):
             self.seen = np.zeros(places, np.int64)
-        if self.clock[0] + texts >= 2**31:
+        if self.clock[0] + texts > LAST_TEXT:
             self.seen[:] = 0
             self.clock[0] = 0
 

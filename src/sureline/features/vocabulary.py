@@ -15,6 +15,7 @@ from sureline.errors import ModelFileError
 from sureline.features.naming import Names, roomy
 from sureline.features.rows import Rows
 from sureline.features.scheme import Found
+from sureline.kernels.compiling import overflowing
 from sureline.kernels.joining import LIST_KEYS
 from sureline.kernels.vocabulary import (
     ENLARGE,
@@ -84,6 +85,10 @@ class Vocabulary:
         copy.held = _copied(self.held)
         return copy
 
+    def most_after(self, new: int) -> int:
+        """How many columns there may be when so many features have come."""
+        return self.features + new
+
     def reserve(self, found: Found, first: int) -> int:
         """Make room for all that is found from a row on; return how many columns there may be."""
         held = self.held
@@ -110,7 +115,7 @@ class Vocabulary:
         """
         held = self.held
         out = _empty_rows(found, first, dtype)
-        with np.errstate(over="ignore"):
+        with overflowing():
             stopped = ENTER_ROWS.compiled(dtype)(
                 first,
                 *found[:6],
@@ -131,7 +136,7 @@ class Vocabulary:
         """Rows of what was found; strange features count as `unknown`, or not at all if < 0."""
         held = self.held
         out = _empty_rows(found, 0, dtype)
-        with np.errstate(over="ignore"):
+        with overflowing():
             LOOK_UP_ROWS.compiled(dtype)(
                 *found[:3], normalize, unknown, held.table, int(held.sizes[0]), *out
             )
@@ -241,6 +246,10 @@ class Hashing:
         copy = Hashing(self.features.bit_length() - 1, bool(self.held.bits.size))
         copy.held = _copied(self.held)
         return copy
+
+    def most_after(self, new: int) -> int:
+        """As many columns as ever."""
+        return self.features
 
     def reserve(self, found: Found, first: int) -> int:
         """Make room for the names of all that is found from a row on."""

@@ -8,17 +8,21 @@ loop again; a function pointer does neither.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numba
-from numba import types
+import numpy as np
+from numba import config, types
 from numba.core.types.function_type import CompileResultWAP, WrapperAddressProtocol
 from numba.extending import register_jitable
 
 REAL = {"float32": types.float32, "float64": types.float64}
 f8, i8, flag = types.float64, types.int64, types.boolean
+PLAIN = bool(vars(config)["DISABLE_JIT"])
+SILENT = nullcontext()
 
 STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)
 JOINT = flag(
@@ -119,19 +123,22 @@ def pointer(
     return Pointer(made, signature) if hasattr(made, "overloads") else made
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A loop over rows and, for a given kind of number, its signature."""
 
     function: Callable[..., Any]
     signature: Callable[[Any], Any]
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def compiled(self, dtype: str) -> Any:
         """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
-        return _compiled_for(self, dtype)
+        made = self._made.get(dtype)
+        if made is None:  # making the signature for every call would cost more than the call
+            made = self._made[dtype] = compiled(self.function, self.signature(REAL[dtype]))
+        return made
 
 
-@cache
-def _compiled_for(kernel: Kernel, dtype: str) -> Any:
-    """A kernel's loop; making its signature again for every call would cost more than the call."""
-    return compiled(kernel.function, kernel.signature(REAL[dtype]))
+def overflowing() -> AbstractContextManager[Any]:
+    """Around loops whose whole numbers overflow on purpose: not compiled, they would warn."""
+    return np.errstate(over="ignore") if PLAIN else SILENT

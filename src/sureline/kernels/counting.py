@@ -27,6 +27,15 @@ def count_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, co
         tallies[indices[k] + 1, code] += int(tallies[indices[k] + 1, code] < MOST)
 
 
+@register_jitable
+def uncount_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, code: int) -> None:
+    """Take a row of a class out of the counts again."""
+    tallies[0, code] -= 1
+    tokens[code] -= stop - start
+    for k in range(start, stop):
+        tallies[indices[k] + 1, code] -= 1
+
+
 def count(
     indptr: Any, indices: Any, data: Any, codes: Any, order: Any, tallies: Any, tokens: Any
 ) -> None:

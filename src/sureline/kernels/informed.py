@@ -9,7 +9,8 @@ with p, q the rows of class k and of the others that have had the feature, π_k 
 in all tokens, and α one row spread over the classes in proportion. The weight of the feature for
 the class has the prior variance a s², s² = l² + β², where a is the rule's initial variance: naive
 Bayes tells which weights may be large, the rule learns how large they are. A feature that has been
-met equally often everywhere has s = β, whatever its frequency.
+met equally often everywhere has s = β, whatever its frequency. One that has never been counted has
+s = 1: nothing is known of it.
 
 The counts grow while the weights are learned, and the prior with them. So the table holds what does
 not depend on it: the mean M and the variance S that the same evidence would give under the prior
@@ -23,7 +24,8 @@ projection KL), the evidence gains the same, whatever the prior:
 
     S' = S d,    M' = (M + step) (g + (1 − g) d),    d = 1 / (1 + c x² S).
 
-A row is counted after it is learned: its label plays no part in its own prior.
+A row is counted after it is learned: its label plays no part in its own prior. Where it has been
+counted before, in an earlier pass, it is taken out of the counts for as long as it is learned.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
 from sureline.kernels.compiling import STEP, Kernel, array, f8, flag, given, i8, labelled, rows
-from sureline.kernels.counting import count_row
+from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.logarithm import log
 from sureline.kernels.noise import follow_error
@@ -69,7 +71,7 @@ def prior_of(tally: Any, ground: Any, squares: Any) -> None:
     if squares.size == 1:
         p, q = np.float64(max(tally[1], 0)), np.float64(max(tally[0], 0))
         ratio = log((ground[0, 0] + p) / (ground[1, 0] + q)) + ground[2, 0]
-        squares[0] = ratio * ratio + LEAST * LEAST
+        squares[0] = ratio * ratio + LEAST * LEAST if p + q > 0.0 else 1.0
         return
     total = 0.0
     for column in range(squares.size):
@@ -78,7 +80,7 @@ def prior_of(tally: Any, ground: Any, squares: Any) -> None:
         p = np.float64(max(tally[column], 0))
         ratio = log((ground[0, column] + p) / (ground[1, column] + (total - p)))
         ratio += ground[2, column]
-        squares[column] = ratio * ratio + LEAST * LEAST
+        squares[column] = ratio * ratio + LEAST * LEAST if total > 0.0 else 1.0
 
 
 @register_jitable
@@ -108,7 +110,7 @@ def gain_two(length: int, room: Any, ground: Any, inverse: float) -> None:
     spreads, yes, no, gains = room[1], room[3], room[4], room[5]
     for u in range(length):
         ratio = log((ground[0, 0] + yes[u]) / (ground[1, 0] + no[u])) + ground[2, 0]
-        s2 = ratio * ratio + LEAST * LEAST
+        s2 = ratio * ratio + LEAST * LEAST if yes[u] + no[u] > 0.0 else 1.0
         gains[u] = s2 / (s2 + (spreads[u] * inverse) * (1.0 - s2))
 
 
@@ -158,7 +160,7 @@ def gain_all(
         gains = every[(begin - start) * known :]
         for at in range(size):
             ratio = log((tiles[0, at] + yes[at]) / (tiles[1, at] + no[at])) + tiles[2, at]
-            s2 = ratio * ratio + LEAST * LEAST
+            s2 = ratio * ratio + LEAST * LEAST if yes[at] + no[at] > 0.0 else 1.0
             gains[at] = s2 / (s2 + (spreads[at] * inverse) * (1.0 - s2))
 
 
@@ -208,12 +210,13 @@ def learn_two(
 ) -> int:
     """Learn two classes, which share a column; return the row that overflowed, or -1.
 
-    Rows that were not there before are `counting`: after they are learned they are counted if the
-    prior is `informed`, and before it the `curve` of probabilities follows them if there is one.
+    If the prior is `informed`, rows are counted after they are learned. Not `counting` says that
+    they have been counted before, so that they must be taken out first. Before a row is learned,
+    the `curve` of probabilities follows it if there is one.
     """
     room, ground, told = np.empty((6, longest)), np.empty((3, 1)), np.empty((4, 2))
     means, spreads, values, yes, no, gains = room[0], room[1], room[2], room[3], room[4], room[5]
-    following = counting and curve.size > 0
+    following = curve.size > 0
     gains[:] = 1.0
     for at in range(order.size):
         i = order[at]
@@ -222,6 +225,8 @@ def learn_two(
         if at + 1 < order.size:
             after = order[at + 1]
             fetch_row(indptr[after], indptr[after + 1], indices, table, tallies, informed)
+        if informed and not counting:
+            uncount_row(start, stop, indices, tallies, tokens, codes[i])
         for u in range(length):
             j = indices[start + u] + 1
             means[u], spreads[u] = table[j, 0, 0], table[j, 1, 0]
@@ -272,7 +277,7 @@ def learn_two(
                 checked += table[j, 0, 0]
             if not math.isfinite(checked):
                 return int(i)
-        if informed and counting:
+        if informed:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
 
@@ -311,7 +316,7 @@ def learn_rest(
         np.empty((3, columns)),
     )
     moving_room = np.empty(columns, np.int64)
-    following = counting and curve.size > 0
+    following = curve.size > 0
     for at in range(order.size):
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
@@ -323,8 +328,10 @@ def learn_rest(
             seen, blend = 1.0, weight[i]
         new = code >= known
         known = max(known, code + 1)
+        if informed and not counting:
+            uncount_row(start, stop, indices, tallies, tokens, code)
         if known < 2:  # nothing to tell apart
-            if informed and counting:
+            if informed:
                 count_row(start, stop, indices, tallies, tokens, code)
             continue
         scores, spreads, pull, gain = (
@@ -391,7 +398,7 @@ def learn_rest(
                     checked += table[j, 0, column]
             if not math.isfinite(checked):
                 return int(i)
-        if informed and counting:
+        if informed:
             count_row(start, stop, indices, tallies, tokens, code)
     return -1
 

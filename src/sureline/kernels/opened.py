@@ -14,7 +14,7 @@ from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
 from sureline.kernels.compiling import EXACT, JOINT, STEP, Kernel, array, f8, flag, given, i8
-from sureline.kernels.counting import count_row
+from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import learn_diagonal, learn_exact
 from sureline.kernels.informed import fetch_row, learned, open_entry, prior_of, share_tokens
 from sureline.kernels.one_vs_rest import learn_one_vs_rest
@@ -146,11 +146,10 @@ def learn_two_opened(
 ) -> int:
     """Learn two classes, which share a column; return the row that overflowed, or -1.
 
-    Rows that were not there before are `counting`: after they are learned they are counted if the
-    prior is `informed`, and before it the `curve` of probabilities follows them if there is one.
+    The arguments are those of `learn_two` in `informed`.
     """
     room, told = make_room(longest, 1), np.empty((4, 2))
-    kept, following = (table, tallies, informed), counting and curve.size > 0
+    kept, following = (table, tallies, informed), curve.size > 0
     opened, values = room[2], room[4]
     ends, numbers, sign, weigh, first = one_row(longest)
     rest = np.empty(longest + 1)
@@ -159,6 +158,8 @@ def learn_two_opened(
         start, stop = indptr[i], indptr[i + 1]
         if at + 1 < order.size:
             fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
+        if informed and not counting:
+            uncount_row(start, stop, indices, tallies, tokens, codes[i])
         open_row(start, stop, indices, data, table, tallies, tokens[:2], informed, 1, inverse, room)
         if following:
             follow_row(stop - start, constant, 1, codes[i], curve, room, told)
@@ -209,7 +210,7 @@ def learn_two_opened(
             return int(i)
         if counts[0] != updates:
             close_row(start, stop, indices, table, 1, inverse, room)
-        if informed and counting:
+        if informed:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
 
@@ -244,7 +245,7 @@ def learn_rest_opened(
     """Learn many classes, each against the rest; return the row that overflowed, or -1."""
     columns = table.shape[2]
     room, told = make_room(longest, columns), np.empty((4, columns))
-    kept, following = (table, tallies, informed), counting and curve.size > 0
+    kept, following = (table, tallies, informed), curve.size > 0
     opened, values = room[2], room[4]
     ends, numbers, _, weigh, first = one_row(longest)
     code = np.zeros(1, np.int64)
@@ -255,10 +256,12 @@ def learn_rest_opened(
         start, stop = indptr[i], indptr[i + 1]
         if at + 1 < order.size:
             fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
+        if informed and not counting:
+            uncount_row(start, stop, indices, tallies, tokens, codes[i])
         now = max(known, codes[i] + 1)
         if now < 2:  # nothing to tell apart
             known = now
-            if informed and counting:
+            if informed:
                 count_row(start, stop, indices, tallies, tokens, codes[i])
             continue
         open_row(
@@ -299,7 +302,7 @@ def learn_rest_opened(
         if counts[0] != updates:
             close_row(start, stop, indices, table, now, inverse, room)
         known = now
-        if informed and counting:
+        if informed:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
 
@@ -338,7 +341,7 @@ def learn_pairs_opened(
     """Learn many classes, each against its rivals; return the row that overflowed, or -1."""
     columns = table.shape[2]
     room, told = make_room(longest, columns), np.empty((4, columns))
-    kept, following = (table, tallies, informed), counting and curve.size > 0
+    kept, following = (table, tallies, informed), curve.size > 0
     opened, values = room[2], room[4]
     ends, numbers, _, weigh, first = one_row(longest)
     code = np.zeros(1, np.int64)
@@ -350,10 +353,12 @@ def learn_pairs_opened(
         start, stop = indptr[i], indptr[i + 1]
         if at + 1 < order.size:
             fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
+        if informed and not counting:
+            uncount_row(start, stop, indices, tallies, tokens, codes[i])
         now = max(known, codes[i] + 1)
         if now < 2:  # nothing to tell apart
             known = now
-            if informed and counting:
+            if informed:
                 count_row(start, stop, indices, tallies, tokens, codes[i])
             continue
         open_row(
@@ -399,7 +404,7 @@ def learn_pairs_opened(
         if counts[0] != updates:
             close_row(start, stop, indices, table, now, inverse, room)
         known = now
-        if informed and counting:
+        if informed:
             count_row(start, stop, indices, tallies, tokens, codes[i])
     return -1
 

@@ -102,7 +102,7 @@ def enter_rows(
         for k in range(start, stop):
             letters += abs(lengths[k])
         if (
-            sizes[FEATURES] + wanted > ends.size
+            sizes[FEATURES] + wanted > min(ends.size, seen.size)
             or 2 * (sizes[TAKEN] + wanted) > table.shape[0]
             or sizes[NAMED] + letters > names.size
             or (0 < most <= sizes[FEATURES])
@@ -283,7 +283,7 @@ def fold_rows(
             for k in range(start, stop):
                 letters += abs(lengths[k])
             if (
-                sizes[FEATURES] + stop - start > ends.size
+                sizes[FEATURES] + stop - start > min(ends.size, name_columns.size)
                 or sizes[NAMED] + letters > names.size
                 or (0 < most <= sizes[FEATURES])
             ):

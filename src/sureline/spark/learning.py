@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sureline.data import as_labels
 from sureline.estimators import TextClassifier
+from sureline.estimators.learner import AGAIN, NEW
 from sureline.estimators.streaming import Stream
 from sureline.features.naming import Names
 from sureline.features.vocabulary import Hashing
@@ -73,7 +74,7 @@ def learn_partition(
             check_known(batch[LABEL], classes)
             if len(seen) < 2:
                 seen |= set(np.unique(as_labels(batch[LABEL])).tolist())
-            stream.learn(as_batch(batch, features, "a partition"), settled=job.settled)
+            stream.learn(as_batch(batch, features, "a partition"), AGAIN if job.settled else NEW)
     if rows:
         tell = _Telling(job.sums)
         yield from _told(job, start, model, tell)
