@@ -21,7 +21,8 @@ check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.bench ## how fast the loops are, and how they grow, beside scikit-learn's
+bench: $(VENV)/.bench $(VENV)/.rivals ## rivals on the same work, and how our own loops grow
+	$(BIN)/python -m benchmarks.rivals.run --output benchmarks/results.md $(ARGS)
 	$(BIN)/python benchmarks/speed/run.py
 	$(BIN)/python benchmarks/speed/growth.py
 	$(BIN)/python benchmarks/speed/words.py
@@ -61,6 +62,18 @@ $(VENV)/.browser: $(VENV)/.core
 		echo "installing chromium, to open a report in, once"; \
 		{ $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y \
 			--no-install-recommends chromium fonts-dejavu-core; } >/dev/null 2>&1 || true; }
+	@touch $@
+
+# For `make bench`: Debian's fastText and LIBLINEAR, if they can be had without asking. Without them
+# the tables say that they are missing, so a failure here is none.
+$(VENV)/.rivals: $(VENV)/.core
+	@{ command -v fasttext && command -v liblinear-train; } >/dev/null \
+		|| ! command -v apt-get >/dev/null || { \
+		test "$$(id -u)" = 0 && as= || as="sudo -n"; \
+		$$as true 2>/dev/null || exit 0; \
+		echo "installing fasttext and liblinear-tools, to compare with, once"; \
+		{ $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+			--no-install-recommends fasttext liblinear-tools; } >/dev/null 2>&1 || true; }
 	@touch $@
 
 uncache: ## forget compiled code; Numba does not notice changes in functions of other files

@@ -1,0 +1,35 @@
+"""Single calls, timed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from benchmarks.rivals.data import Split
+from benchmarks.rivals.entries import Clocked, Entry
+
+
+def single_calls(name: str, predict: Callable[[str], Any], split: Split) -> Entry:
+    """An entry that times every call of its own."""
+    texts, truth = split.test.listed, split.test.labels.tolist()
+
+    def run() -> Clocked:
+        times, answers = np.empty(len(texts)), []
+        for k, one in enumerate(texts):
+            start = perf_counter()
+            answer = predict(one)
+            times[k] = perf_counter() - start
+            answers.append(answer)
+        middle, late = np.quantile(times, [0.5, 0.99]) * 1e6
+        figures = {"median, µs": float(middle), "99 % below, µs": float(late)}
+        return Clocked(float(times.sum()), answers, figures)
+
+    return Entry(
+        name,
+        "finds words and pairs in one text, and classifies it",
+        run,
+        accuracy=lambda answers: np.mean([a == b for a, b in zip(answers, truth, strict=True)]),
+        count=len(texts),
+    )
