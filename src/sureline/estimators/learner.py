@@ -110,11 +110,11 @@ class Learner:
     def _step(self) -> Any:
         return pointer(self.rule.step, STEP)
 
-    @property
+    @cached_property
     def _exact(self) -> Any:
         return pointer(self.rule.exact or rivals.no_exact, EXACT)
 
-    @property
+    @cached_property
     def _joint(self) -> Any:
         joint = None
         if self.scheme == "exact":

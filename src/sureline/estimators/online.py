@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -191,13 +192,15 @@ class OnlineClassifier(Merging, Saving, Predicting):
             learner = self._stream_learner()
             first = not self.__sklearn_is_fitted__()
             X, y = self._checked(X, y, reset=first)
-            weight = _check_sample_weight(
-                sample_weight,
-                X,
-                dtype=np.float64,
-                ensure_non_negative=True,
-                allow_all_zero_weights=True,
-            )
+            weight = np.ones(X.shape[0])
+            if sample_weight is not None:
+                weight = _check_sample_weight(
+                    sample_weight,
+                    X,
+                    dtype=np.float64,
+                    ensure_non_negative=True,
+                    allow_all_zero_weights=True,
+                )
             weight = self._stream_weights(learner, y, weight)
             self._learn_rows(learner, as_rows(X), y, weight, classes, X.shape[1])
         return self
@@ -241,7 +244,12 @@ class OnlineClassifier(Merging, Saving, Predicting):
 
     def _learner(self) -> Learner:
         """The learner for the present parameters, all of which are checked."""
-        return choose_learner(self)
+        given = [self.__dict__[name] for name in self.__dataclass_fields__]
+        given += self._weighting
+        kept: tuple[list[Any], Learner] | None = self.__dict__.get("_kept_learner")
+        if kept is None or not all(map(is_, given, kept[0])):
+            kept = self.__dict__["_kept_learner"] = given, choose_learner(self)
+        return kept[1]
 
     def _stream_learner(self) -> Learner:
         """The learner, if the parameters allow to learn from a stream."""
@@ -357,6 +365,8 @@ class OnlineClassifier(Merging, Saving, Predicting):
 
     def _arrivals(self, known: NDArray[Any], y: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
         """The labels in `y` that are not `known`, in order, each with its first row."""
+        if y.size == 1 and y.item() in known.tolist():
+            return []
         strange = np.flatnonzero(np.isin(y, known, invert=True))
         new, first_rows = np.unique(y[strange], return_index=True)
         order = np.argsort(first_rows)

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -259,6 +260,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """All but the gate, which belongs to this process."""
         state = dict(cast(Any, super()).__getstate__())
         state.pop("_own_gate", None)
+        state.pop("_kept_learner", None)
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -338,8 +340,24 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, reset: bool) -> Any:
         """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""
+        if not reset and self._is_plain(X) and (type(y) is str or _is_plain_answer(y, X)):
+            return X if type(y) is str else (X, y)
         with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
             return validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=reset)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is as scikit-learn would make it, so that one row need not wait for its checks.
+
+        What is not, for whatever reason, is left to those.
+        """
+        return bool(
+            type(X) in (csr_array, csr_matrix)
+            and X.dtype == self.dtype
+            and X.shape[0]
+            and X.shape[1] == getattr(self, "n_features_in_", None)
+            and not hasattr(self, "feature_names_in_")
+            and np.isfinite(X.data).all()
+        )
 
     def _all_scores(self, X: Any) -> Floats:
         """The scores of X by class."""
@@ -384,3 +402,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         if deviation.shape[1] == 2:
             return self._told(mean), np.hypot(deviation[:, 0], deviation[:, 1])
         return self._told(mean), deviation[:, 0] if deviation.shape[1] == 1 else deviation
+
+
+def _is_plain_answer(y: Any, X: Any) -> bool:
+    """Whether y is one whole number or one string a row."""
+    return bool(type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "iubU")

@@ -48,6 +48,8 @@ class Rows(NamedTuple):
     def pieces(self, limit: float) -> list[slice]:
         """Neighbouring rows that hold about `limit` nonzeros together; a row costs some as well."""
         total = len(self)
+        if total == 1:
+            return [slice(0, 1)]
         work = self.indptr + ROW * np.arange(total + 1)
         cuts, begin = [], 0
         while begin < total:
