@@ -199,8 +199,8 @@ def test_the_page_of_an_evaluation(model, run):
 accuracy     1.0000 (8 of 8 rows)
 error        0.00%; always answering “spam” gets 50.00% wrong
 F1           1.0000 macro, 1.0000 micro
-log loss     0.0429
-Brier score  0.0023
+log loss     0.0999
+Brier score  0.0112
 seconds      TIME (RATE rows)
 
 Classes
@@ -287,20 +287,20 @@ def test_the_page_of_an_explanation(model, run):
         0,
         """\
 label        spam
-probability  61.8%
-score        +0.187 ± 0.965
+probability  63.6%
+score        +0.199 ± 1.191
 
 The text (*for spam*, _against it_, unsure?)
-  *claim*? *your*? *free*? _lunch_ *now*?
+  *claim*? *your*? *free*? _lunch_? *now*?
 
 feature          share                weight
-lunch           -0.568  ████████████  -1.705 ± 1.166
-now             +0.256  ░░░░░         +0.769 ± 1.213
-free            +0.247  ░░░░░         +0.740 ± 1.195
-claim           +0.063  ░             +0.188 ± 1.014
-other features  +0.125
-constant        +0.063
-score           +0.187
+lunch           -0.387  ░░░░░░░░░░░░  -1.160 ± 1.347
+free            +0.190  ░░░░░░        +0.570 ± 1.263
+now             +0.186  ░░░░░░        +0.557 ± 1.316
+claim           +0.029  ░             +0.088 ± 1.035
+other features  +0.058
+constant        +0.122
+score           +0.199
 """,
         "",
     )
@@ -309,7 +309,7 @@ score           +0.187
 def test_the_score_of_another_class_can_be_explained(model, run):
     out = run("explain", model, "claim your free lunch now", "--label", "ham")[1]
     assert out.startswith(
-        "label        ham\npredicted    spam\nprobability  38.2%\nscore        -0.187 ± 0.965\n"
+        "label        ham\npredicted    spam\nprobability  36.4%\nscore        -0.199 ± 1.191\n"
     )
     assert run("explain", model, "x", "--label", "eggs") == (
         2,
@@ -333,9 +333,12 @@ def test_an_explanation_for_machines_adds_up(model, run):
     assert told["deviation"] == pytest.approx(variance[0] ** 0.5, rel=1e-5)
 
 
-def test_words_are_coloured_bold_and_dim(model):
+@pytest.mark.usefixtures("folder")
+def test_words_are_coloured_bold_and_dim(run):
+    sure = ("--set", "r=0.1", "--weighting", "none", "-q")
+    assert run("train", "mail.csv", *COLUMNS, "-o", "sure.sureline", *sure)[0] == 0
     for label, good, bad in (("spam", 32, 31), ("ham", 31, 32)):
-        facts = find_reasons(load(model), "claim your free lunch now", label, 4)
+        facts = find_reasons(load("sure.sureline"), "claim your free lunch now", label, 4)
         screen = io.StringIO()
         console = Console(file=screen, width=80, force_terminal=True, color_system="standard")
         console.print(page(facts, coloured=True))
@@ -431,13 +434,13 @@ def test_everything_in_a_model_for_machines(model, run):
         "passes": 1,
         "learned": 8,
         "updates": 8,
-        "mistakes": 2,
+        "mistakes": 4,
         "merged": 1,
         "columns": {"text": "message", "label": "kind"},
         "checkpoint": None,
     }
     assert {name: told[name] for name in expected} == expected
-    assert (told["parameters"]["r"], told["texts"]["ngrams"]) == (1.0, [1, 2])
+    assert (told["parameters"]["r"], told["texts"]["ngrams"]) == ("auto", [1, 2])
     # A text classifier decides about passes and their order, not the one inside it.
     assert told["parameters"].keys() == loaded._known.online.get_params().keys() - {
         *("max_iter", "shuffle", "random_state"),

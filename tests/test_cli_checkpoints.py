@@ -96,7 +96,7 @@ def test_resuming_says_where_it_goes_on_and_ends_with_the_same_bytes(run):
         0,
         [
             "model     m (SIZE)",
-            "rule      arow: r = 1.0, covariance = diagonal-kl",
+            "rule      arow: r = auto, covariance = diagonal-kl",
             "classes   2: ham, spam",
             "features  50",
             "examples  16 in 2 passes",
@@ -107,7 +107,7 @@ def test_resuming_says_where_it_goes_on_and_ends_with_the_same_bytes(run):
         == """\
 sureline: going on from c.sureline, after 15 examples
     examples classes    features     error     since  changing
-          16       2          50    12.50%     0.00%     0.00%
+          16       2          50    25.00%     0.00%   100.00%
 """
     )
     assert Path("m").read_bytes() == whole

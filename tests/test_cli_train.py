@@ -29,19 +29,19 @@ LABELS = [line.rsplit(",", 1)[1] for line in MAIL.splitlines()[1:]]
 
 SUMMARY = """\
 model     mail.sureline (SIZE)
-rule      arow: r = 1.0, covariance = diagonal-kl
+rule      arow: r = auto, covariance = diagonal-kl
 classes   2: ham, spam
 features  50
 examples  8
 seconds   TIME (RATE examples)
-error     25.00% just before learning each example
+error     50.00% just before learning each example
 """
 ROWS = """\
     examples classes    features     error     since  changing
            1       2           9   100.00%   100.00%   100.00%
            2       2          13    50.00%     0.00%   100.00%
-           4       2          23    50.00%    50.00%   100.00%
-           8       2          50    25.00%     0.00%   100.00%
+           4       2          23    75.00%   100.00%   100.00%
+           8       2          50    50.00%    25.00%   100.00%
 """
 
 
@@ -78,7 +78,7 @@ def test_the_result_for_machines(run):
         "bytes": Path("m.sureline").stat().st_size,
         "kind": "texts",
         "rule": "arow",
-        "parameters": {"r": 1.0, "covariance": "diagonal-kl"},
+        "parameters": {"r": "auto", "covariance": "diagonal-kl"},
         "classes": ["ham", "spam"],
         "features": 50,
         "examples": 8,
@@ -86,8 +86,8 @@ def test_the_result_for_machines(run):
         "skipped": 0,
         "learned": 8,
         "updates": 8,
-        "mistakes": 2,
-        "progressive_error": 0.25,
+        "mistakes": 4,
+        "progressive_error": 0.5,
     }
 
 
@@ -538,7 +538,7 @@ def test_a_model_can_be_trained_further(model, run):
         0,
         """\
 model     mail.sureline (SIZE)
-rule      arow: r = 1.0, covariance = diagonal-kl
+rule      arow: r = auto, covariance = diagonal-kl
 classes   3: bill, ham, spam
 features  53
 examples  2

@@ -213,7 +213,7 @@ def test_several_processes_find_the_same():
 
     with closed_at_the_end(2):
         together = run_contest(rows, chosen, folds=2, passes=2, seed=1, jobs=2, watcher=Watch())
-    assert [[s, n] for s, n, _ in told] == [["tuning", 7 + 1 + 4], ["judging", 6]]
+    assert [[s, n] for s, n, _ in told] == [["tuning", 8 + 1 + 4], ["judging", 6]]
     assert all(total == done for _, total, done in told)
     for a, b in zip(alone.standings, together.standings, strict=True):
         assert (a.learner, a.settings, a.passes) == (b.learner, b.settings, b.passes)

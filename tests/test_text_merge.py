@@ -95,7 +95,7 @@ def test_models_that_do_not_fit_are_told():
         (TextClassifier(features="hash"), "features is 'vocabulary'"),
         (
             TextClassifier(AROWClassifier(r=3.0, scheme="one-vs-rest")),
-            "r is 1.0 in model 1 and 3.0",
+            "r is 'auto' in model 1 and 3.0",
         ),
         (TextClassifier(PAClassifier()), "one rule"),
     ):

@@ -106,12 +106,18 @@ def needs_texts(options: Mapping[str, Any]) -> bool:
 
 
 def usual_for_texts(rule: str) -> dict[str, Any]:
-    """The parameters of a rule that are not its defaults where texts are classified with it."""
+    """What is not a rule's default where texts are classified with it, but for its own numbers."""
     default: Any = TextClassifier()._chosen()
-    if choose_rule(default).name != rule:
+    usual = choose_rule(default)
+    if usual.name != rule:
         return {}
     plain, chosen = type(default)().get_params(), default.get_params()
-    return {name: value for name, value in chosen.items() if value != plain[name]}
+    searched = {parameter.name for parameter in usual.parameters}
+    return {
+        name: value
+        for name, value in chosen.items()
+        if value != plain[name] and name not in searched
+    }
 
 
 def check_candidates(candidates: Sequence[Candidate], streams: bool = False) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True)
 class Telling:
@@ -99,3 +102,13 @@ class Explanation:
         lines.append(f"  {told(reasons.rest)}  other features")
         lines.append(f"  {told(reasons.constant)}  constant")
         return "\n".join(lines)
+
+
+def surely(weights: NDArray[Any], deviations: NDArray[Any]) -> NDArray[Any]:
+    """How surely weights speak for something: the least they may be, if that is above 0.
+
+    Others are ordered by how many deviations they are from it, so that a weight of nothing does not
+    come first because it is known well.
+    """
+    least = weights - deviations
+    return np.asarray(np.where(least > 0.0, least, weights / deviations - 1.0))

@@ -18,7 +18,7 @@ from sureline.data import Given, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.choosing import check_whole
 from sureline.estimators.describing import described, documented
-from sureline.estimators.explaining import Explanation, Reasons, Share, Telling
+from sureline.estimators.explaining import Explanation, Reasons, Share, Telling, surely
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.learner import AGAIN, NEW, READ, Floats, Learner, Turn
 from sureline.estimators.merging import Merging
@@ -804,16 +804,6 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def surely(weights: NDArray[Any], deviations: NDArray[Any]) -> NDArray[Any]:
-    """How surely weights speak for something: the least they may be, if that is above 0.
-
-    Others are ordered by how many deviations they are from it, so that a weight of nothing does not
-    come first because it is known well.
-    """
-    least = weights - deviations
-    return np.asarray(np.where(least > 0.0, least, weights / deviations - 1.0))
 
 
 def _places(text: str, found: Found, scheme: Scheme) -> dict[str, tuple[tuple[int, int], ...]]:

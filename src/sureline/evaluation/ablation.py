@@ -85,8 +85,8 @@ def feature_ablation(
     >>> for each in feature_ablation(model, texts[:1000], labels[:1000], folds=5):
     ...     print(each.without, each.features, f"{each.change:+.3f}")
     None 14674 +0.000
-    1 word 11295 +0.040
-    2 words 3379 -0.001
+    1 word 11295 +0.050
+    2 words 3379 -0.002
     """
     scaled = False
     if isinstance(model, TextClassifier):

@@ -128,7 +128,7 @@ def rule_grid(
     Parameters that are neither declared to have more than one value nor asked for are left alone.
     """
     values = {
-        each.name: each.trials
+        each.name: (*each.trials, "auto") if each.auto else each.trials
         for each in rule.parameters
         if each.name not in fixed and len(each.trials) > 1
     }

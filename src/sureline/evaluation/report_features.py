@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.estimators import TextClassifier
-from sureline.estimators.explaining import Share, Telling
+from sureline.estimators.explaining import Share, Telling, surely
 
 Floats = NDArray[np.float64]
 AT_ONCE = 2**21  # weights that are looked at together
@@ -21,8 +21,8 @@ FEWEST = 60  # of each class at least
 def telling_features(model: Any, n: int) -> list[list[Telling]]:
     """The features that speak most surely for each class, in the order of ``classes_``.
 
-    They are those whose weight less its standard deviation is largest, and above 0 at least as a
-    weight. All classes are looked at in one walk over the features, some at a time.
+    They are those that `top_features` tells, if their weight is above 0. All classes are looked at
+    in one walk over the features, some at a time.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def telling_features(model: Any, n: int) -> list[list[Telling]]:
     step = max(1, AT_ONCE // classes)
     for start in range(0, features, step):
         means, variances = model._columns_of(np.arange(start, min(start + step, features)))
-        bound = means if variances is None else means - np.sqrt(variances)
+        bound = means if variances is None else surely(means, np.sqrt(variances))
         rows, columns = np.nonzero((means > 0.0) & (bound > least))
         for k in np.unique(columns).tolist():
             chosen = rows[columns == k]
