@@ -36,12 +36,12 @@ def decide(agrees: bool) -> str:
 def weigh(count: float, tasks: int, printed_share: float) -> str:
     """The verdict on "so many of the tasks".
 
-    It holds if the share is the printed one, or short of it by one task at most; in part if it is
-    still more than half.
+    It holds if the share is the printed one, or short of it by one task at most, of eight or more;
+    in part if it is still more than half.
     """
     if not tasks:
         return UNTESTED
-    if count >= printed_share * tasks - 1:
+    if count >= printed_share * tasks - min(1.0, tasks / 8):
         return HOLDS
     return IN_PART if count > tasks / 2 else FAILS
 

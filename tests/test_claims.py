@@ -40,6 +40,8 @@ CLAIMS = [
         (6, 9, 8 / 9, "in part"),
         (5, 9, 8 / 9, "in part"),
         (4, 9, 8 / 9, "does not hold"),
+        (3, 4, 8 / 9, "in part"),  # one of four is too many
+        (4, 4, 8 / 9, "holds"),
         (3, 6, 0.9, "does not hold"),
         (0, 0, 0.9, "could not be tested"),
     ],
