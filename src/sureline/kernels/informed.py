@@ -49,6 +49,7 @@ from sureline.kernels.prefetch import prefetch
 SPREAD_ROWS = 1.0  # α
 LEAST = 0.1  # β
 LONG = 256  # so many numbers at a time are turned into g
+AHEAD = 16  # so many rows ahead an entry is asked for
 
 
 @register_jitable
@@ -456,6 +457,9 @@ def open_entries(
     share_tokens(tokens, ground)
     for u in range(numbers.size):
         j = numbers[u]
+        if u + AHEAD < numbers.size:
+            prefetch(table, numbers[u + AHEAD])
+            prefetch(tallies, numbers[u + AHEAD])
         if j == 0:
             for slot in range(2):
                 for column in range(columns):
