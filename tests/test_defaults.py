@@ -38,6 +38,7 @@ from experiments.defaults.contest import (
 from experiments.defaults.report import (
     BEST_SVM,
     OWN_SVM,
+    chance_error,
     choose,
     duel,
     list_goals,
@@ -258,7 +259,7 @@ def make_records(ours, svm, tasks=tuple(MAIN), noise=(0, 20)):
                 )
         for name in ("vw", "vw-once"):
             found[Cell(task, name, str(Run("test", 0, PASSES)))] = record(6 + (name == "vw"))
-        ways = {"error": 0.02, "log loss": 0.1, "counts": [], "accuracy": []}
+        ways = {"error": 0.02, "log loss": 0.1, "counts": [9], "confidence": [0.9]}
         reliable = Cell(task, "arow-nb-1.0", str(Run("reliability")))
         found[reliable] = {"online": ways, "none": ways}
     return found
@@ -299,6 +300,20 @@ def test_significance_is_counted_by_task_and_over_tasks():
     better = sort_out(make_records(6, 9))
     assert rank_sum(better, "arow-nb-1.0", 1, better.main) < 0.001
     assert np.isnan(rank_sum(better, SVM, 1, better.main))
+
+
+def test_calibration_error_by_chance_is_that_of_honest_probabilities():
+    rng = np.random.default_rng(3)
+    counts, sure = [40, 0, 160], [0.55, None, 0.9]
+    found = [
+        np.mean(
+            [abs((rng.random(n) < p).mean() - p) * n / 100 for n, p in ((40, 0.55), (160, 0.9))]
+        )
+        for _ in range(4000)
+    ]
+    told = chance_error({"counts": counts, "confidence": sure})
+    assert told == pytest.approx(np.mean(found), rel=0.05)
+    assert chance_error({"counts": [5], "confidence": [1.0]}) == 0.0
 
 
 def test_tables_leave_out_what_has_not_been_run_everywhere():

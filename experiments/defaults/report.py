@@ -28,7 +28,7 @@ from experiments.figures import draw_curves
 from experiments.protocol import unpack
 from experiments.tables import NONE, Figure, Figures, make_table, show_gap
 from numpy.typing import NDArray
-from scipy.stats import wilcoxon
+from scipy.stats import binom, wilcoxon
 
 from sureline.evaluation import mcnemar, mean_rank
 
@@ -404,6 +404,27 @@ def trust(results: Results, task: str, learner: str, way: str) -> float:
     return float(np.mean([one[way]["error"] for one in found])) if found else float("nan")
 
 
+def chance_error(told: Record) -> float:
+    """The expected calibration error of a model that is right as often as it says, by chance alone.
+
+    It is not 0: in a bin of n texts the share that is right varies. Its mean distance from p is
+    2 m (1 − p) P(m) / n, with m the first whole number above n p and P binomial.
+    """
+    total = 0.0
+    for count, sure in zip(told["counts"], told["confidence"], strict=True):
+        if count:
+            p = min(float(sure), 1.0)
+            m = int(np.floor(count * p)) + 1
+            total += 2.0 * m * (1.0 - p) * float(binom.pmf(m, count, p))
+    return total / sum(told["counts"])
+
+
+def trust_by_chance(results: Results, task: str, learner: str) -> float:
+    """The same on a task, calibrated online: the mean over orders."""
+    found = results.records("reliability", task, learner, 0, 1)
+    return float(np.mean([chance_error(one["online"]) for one in found]))
+
+
 def table_trust(results: Results, learner: str) -> str:
     """Expected calibration errors and log losses by task, with and without calibration."""
     rows = []
@@ -414,9 +435,18 @@ def table_trust(results: Results, learner: str) -> str:
         losses = [np.mean([one[way]["log loss"] for one in found]) for way in ("online", "none")]
         errors = [trust(results, task, learner, way) for way in ("online", "none")]
         worst = max(one["online"]["error"] for one in found)
-        told = [f"{value:.3f}" for value in (errors[0], worst, errors[1], *losses)]
+        chance = trust_by_chance(results, task, learner)
+        told = [f"{value:.3f}" for value in (errors[0], worst, chance, errors[1], *losses)]
         rows.append((TASKS[task].title, *told))
-    head = ("", "online", "its worst order", "without", "log loss, online", "log loss, without")
+    head = (
+        "",
+        "online",
+        "its worst order",
+        "by chance alone",
+        "without",
+        "log loss, online",
+        "log loss, without",
+    )
     return make_table(head, rows)
 
 
@@ -490,7 +520,9 @@ def list_goals(results: Results, present: str, prefix: str = "") -> list[Claim]:
         errors = {task: trust(results, task, present, "online") for task in results.tasks}
         over = [f"{TASKS[task].title} {x:.3f}" for task, x in errors.items() if not x <= 0.03]
         mean = np.mean(list(errors.values()))
-        told = f"on {len(errors) - len(over)} of {len(errors)}, mean {mean:.3f}"
+        chance = np.mean([trust_by_chance(results, task, present) for task in errors])
+        told = f"on {len(errors) - len(over)} of {len(errors)}, mean {mean:.3f} "
+        told += f"({chance:.3f} if all were right, by chance alone)"
         told += f"; above: {', '.join(over)}" * bool(over)
         good = len(errors) - len(over)
         verdict = HOLDS if not over else IN_PART if good > len(errors) / 2 else FAILS
