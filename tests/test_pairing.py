@@ -139,7 +139,7 @@ def work_on(found, trouble=None):
     def prune():
         notes.append(("prune",))
 
-    return Work(read, lambda *_: 1, enter, learn, lambda: full[0], prune), notes
+    return Work(read, lambda *_: 1, lambda _: None, enter, learn, lambda: full[0], prune), notes
 
 
 def test_pruning_waits_for_what_was_entered():

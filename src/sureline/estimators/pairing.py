@@ -21,14 +21,15 @@ class Work(NamedTuple):
     """What is to be done with every piece.
 
     ``read(piece, room)`` finds its features, in the room given or in the thread's own.
-    ``prepare(found, begin)`` makes room for those from a row on, and tells for how many.
-    ``enter(found, begin)`` gives them columns, and tells how far it came. ``learn(rows, part,
-    room)`` learns the rows. ``full()`` tells whether there are as many columns as may be, and
-    ``prune()`` makes them fewer.
+    ``reserve(found, begin)`` makes room for the columns of those from a row on, and tells for how
+    many; ``grow(room)`` does so for their weights. ``enter(found, begin)`` gives them columns, and
+    tells how far it came. ``learn(rows, part, room)`` learns the rows. ``full()`` tells whether
+    there are as many columns as may be, and ``prune()`` makes them fewer.
     """
 
     read: Callable[[slice, Room | None], Found]
-    prepare: Callable[[Found, int], int]
+    reserve: Callable[[Found, int], int]
+    grow: Callable[[int], None]
     enter: Callable[[Found, int], tuple[Rows, int]]
     learn: Callable[[Rows, slice, int], None]
     full: Callable[[], bool]
@@ -50,7 +51,8 @@ def learn_in_turn(work: Work, pieces: Sequence[slice], gate: Gate) -> None:
     for piece in pieces:
         found, begin = work.read(piece, None), 0
         while begin < len(found):
-            features = work.prepare(found, begin)
+            features = work.reserve(found, begin)
+            work.grow(features)
             with gate.change():
                 rows, stop = work.enter(found, begin)
             work.learn(rows, slice(piece.start + begin, piece.start + stop), features)
@@ -75,36 +77,40 @@ def learn_in_pairs(work: Work, pieces: Sequence[slice], gate: Gate, crew: Crew) 
     """
     rooms = Room(), Room()
     ready: tuple[Rows, slice, int] | None = None
+    reserved: int | None = None
     found = work.read(pieces[0], rooms[0]) if pieces else None
     for number, piece in enumerate(pieces):
         behind = _Once(work, pieces, number + 1, rooms)
         begin = 0
         while found is not None and begin < len(found):
-            features = work.prepare(found, begin)
+            features = work.reserve(found, begin) if reserved is None else reserved
+            work.grow(features)
             with gate.change():
-                entering = crew.start(_enter_and_read, work, found, begin, behind)
+                entering = crew.start(_enter, work, found, begin, behind)
                 try:
                     if ready is not None:
                         work.learn(*ready)
                     behind.read()
                 finally:
-                    rows, stop = entering.result()
+                    rows, stop, reserved = entering.result()
             ready = rows, slice(piece.start + begin, piece.start + stop), features
             if work.full():
                 work.learn(*ready)
                 work.prune()
-                ready = None
+                ready = reserved = None
             begin = stop
         found = behind.read()
     if ready is not None:
         work.learn(*ready)
 
 
-def _enter_and_read(work: Work, found: Found, begin: int, behind: _Once) -> tuple[Rows, int]:
-    """What the second thread does."""
-    entered = work.enter(found, begin)
-    behind.read()
-    return entered
+def _enter(work: Work, found: Found, begin: int, behind: _Once) -> tuple[Rows, int, int | None]:
+    """What the second thread does: at the end of a piece, it makes room for the next as well."""
+    rows, stop = work.enter(found, begin)
+    after = behind.read()
+    if after is None or stop < len(found):
+        return rows, stop, None
+    return rows, stop, work.reserve(after, 0)
 
 
 class _Once:

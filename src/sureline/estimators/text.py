@@ -691,15 +691,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         def read(piece: slice, room: Room | None) -> Found:
             return known.scheme.read_piece(texts, given, piece, room)
 
-        def prepare(found: Found, begin: int) -> int:
-            if turn.read:
-                return columns.features
-            room = columns.reserve(found, begin)
-            if online.__sklearn_is_fitted__():
+        def reserve(found: Found, begin: int) -> int:
+            return columns.features if turn.read else columns.reserve(found, begin)
+
+        def grow(room: int) -> None:
+            if not turn.read and online.__sklearn_is_fitted__():
                 online._state = online._state.with_features(
                     room + 1, online.memory_limit_gb, "TextClassifier"
                 )
-            return room
 
         def enter(found: Found, begin: int) -> tuple[Rows, int]:
             if turn.read:
@@ -713,7 +712,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             )
 
         work = Work(
-            *(read, prepare, enter, learn),
+            *(read, reserve, grow, enter, learn),
             full=lambda: columns.full,
             prune=lambda: self._prune(known),
         )
