@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.compiling import Kernel, array, f8, flag, given, i8
+from sureline.kernels.eight_bytes import load8, store8
 from sureline.kernels.fingerprints import ONE, U
 from sureline.kernels.prefetch import prefetch
 
@@ -61,8 +62,12 @@ def keep_name(
         names[place] = 1
         place += 1
         length = -length
-    for k in range(length):
-        names[place + k] = low[start + k]
+    if place + length + 8 <= names.size and start + length + 8 <= low.size:
+        for k in range(0, length, 8):  # what is written too much, the next name writes over
+            store8(names, place + k, load8(low, start + k))
+    else:
+        for k in range(length):
+            names[place + k] = low[start + k]
     sizes[NAMED] = place + length
     ends[column] = sizes[NAMED]
 
@@ -136,10 +141,11 @@ def enter_rows(
                 column = np.int64(stands) - 1
                 if column >= sizes[FEATURES]:
                     continue
-            seen[column] += 1
             columns[size] = column
             values[size] = counts[k]
             size += 1
+        for k in range(begin, size):  # by itself, as each would wait for memory above
+            seen[columns[k]] += 1
         scale(values, begin, size, normalize)
         out_indptr[row - first + 1] = size
     return rows
