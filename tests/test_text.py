@@ -263,15 +263,17 @@ def fitted(kind):
 
 
 def test_hashing_remembers_the_heaviest_names(monkeypatch):
-    monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", 300)
-    monkeypatch.setattr(sureline.estimators.text, "KEPT_NAMES", 150)
-    model = TextClassifier(features="hash", bits=18, random_state=0).fit(TEXTS, LABELS)
-    exact = TextClassifier(random_state=0).fit(TEXTS, LABELS)
+    most = several(2000, 1000)
+    monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", most)
+    monkeypatch.setattr(sureline.estimators.text, "KEPT_NAMES", most // 2)
+    given = [some[: several(1000, 80)] for some in sms_spam()]
+    model = TextClassifier(features="hash", bits=18, random_state=0).fit(*given)
+    exact = TextClassifier(random_state=0).fit(*given)
     told = [each.feature for each in model.top_features("spam", 5)]
     true = [each.feature for each in exact.top_features("spam", 5)]
     assert told == true
     named = [name for name in model.get_feature_names_out() if not name.startswith("column ")]
-    assert 100 < len(named) <= 400
+    assert most // 2 < len(named) <= most < exact.n_features_
 
 
 def test_the_least_certain_features_are_forgotten():

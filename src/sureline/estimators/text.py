@@ -729,7 +729,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         if isinstance(columns, Hashing):
             named = columns.named_columns()
             weights = np.abs(known.learner.weights(state, named + 1)).max(axis=1)
-            held: Any = columns.pruned(largest(weights, KEPT_NAMES))
+            since = max(int(columns.held.sizes[1]), 1)
+            held: Any = columns.pruned(largest(weights, KEPT_NAMES), since)
             with online._gate.change():
                 columns.held = held
             return

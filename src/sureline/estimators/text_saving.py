@@ -70,8 +70,8 @@ def _reading_parts(
     names = columns.held.names
     tensors: Tensors
     if isinstance(columns, Hashing):
-        named, _, letters = (int(size) for size in columns.held.sizes)
-        metadata["columns"] = {"kind": "hash", "bits": scheme.bits, "named": named}
+        named, since, letters = (int(size) for size in columns.held.sizes)
+        metadata["columns"] = {"kind": "hash", "bits": scheme.bits, "named": named, "since": since}
         tensors = {"named_columns": columns.held.columns[:named]}
     else:
         named, taken, letters = (int(size) for size in columns.held.sizes)
@@ -194,6 +194,7 @@ def _columns(
     if model.features == "hash":
         hashing: Hashing = model._columns(naming)
         count = whole(fields, "named", 0, MOST_FEATURES)
+        since = whole({"since": 0, **fields}, "since", 0, PLACES)
         named = _tensor(tensors, "named_columns", "int32")
         if named.size != count or ends.size != count:
             raise ModelFileError("it has not as many names as it says")
@@ -204,7 +205,7 @@ def _columns(
         bits = np.zeros(hashing.features, np.bool_)
         bits[named] = True
         hashing.held = Named(
-            np.packbits(bits, bitorder="little"), named, np.array([count, 0, last]), names
+            np.packbits(bits, bitorder="little"), named, np.array([count, since, last]), names
         )
         return hashing
     columns: Vocabulary = model._columns(naming)

@@ -148,10 +148,12 @@ def join_hashings(several: Sequence[Hashing]) -> Hashing:
     counts = [int(each.held.sizes[0]) for each in several]
     columns = np.concatenate([each.named_columns() for each in several])
     _, places = np.unique(columns, return_index=True)
-    places = np.sort(places)[: KEPT_NAMES if places.size >= MOST_NAMES else None]
+    crowded = places.size >= MOST_NAMES
+    places = np.sort(places)[: KEPT_NAMES if crowded else None]
     names = _joined([each.held.names for each in several], counts)
     joined.held = joined.held._replace(columns=columns, names=names)
-    joined.held = joined.pruned(places)
+    since = max(int(crowded), *(int(each.held.sizes[1]) for each in several))
+    joined.held = joined.pruned(places, since)
     return joined
 
 

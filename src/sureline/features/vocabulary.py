@@ -203,7 +203,10 @@ def filled(
 
 
 class Named(NamedTuple):
-    """The names that hashing remembers: a bit a column, and the columns in order of naming."""
+    """The names that hashing remembers: a bit a column, and the columns in order of naming.
+
+    `sizes` has the names, 1 + the texts since there first were as many as may be, and their bytes.
+    """
 
     bits: NDArray[np.uint8]
     columns: NDArray[np.int32]
@@ -302,13 +305,13 @@ class Hashing:
         """The columns with names, in order of naming."""
         return self.held.columns[: self.held.sizes[0]]
 
-    def pruned(self, kept: NDArray[np.intp]) -> Named:
-        """The names with these numbers alone, in their order."""
+    def pruned(self, kept: NDArray[np.intp], since: int) -> Named:
+        """The names with these numbers alone, in their order, and so many texts since."""
         columns = self.held.columns[kept]
         bits = np.zeros(self.features, np.bool_)
         bits[columns] = True
         names = self.held.names.kept(kept)
-        sizes = np.array([kept.size, 0, names.letters.size])
+        sizes = np.array([kept.size, since, names.letters.size])
         return Named(np.packbits(bits, bitorder="little"), columns, sizes, names)
 
 

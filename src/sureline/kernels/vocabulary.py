@@ -22,8 +22,11 @@ from sureline.kernels.prefetch import prefetch
 AHEAD = 8  # how many features ahead a place of the table is asked for
 HALF = U(1 << 63)
 
-# What `sizes` holds: features, places taken, bytes of names.
+# What `sizes` holds: features, places taken, bytes of names; a fold has, in place of the places,
+# 1 + the texts that have come since it first had as many names as it may.
 FEATURES, TAKEN, NAMED = 0, 1, 2
+SINCE = TAKEN
+ONE_IN = 8  # of those texts gives names
 
 
 @register_jitable
@@ -276,14 +279,18 @@ def fold_rows(
 ) -> int:
     """Turn rows of folded fingerprints, which are columns, into rows; remember names of new ones.
 
-    ``named`` has a bit a column, unless no names are wanted. Returns the row before which it
-    stopped, because there may be no room for what it brings or because there are `most` names.
+    ``named`` has a bit a column, unless no names are wanted. Once there have been as many as may be,
+    only one text in a few gives names: what is common comes again, and what is rare would soon be
+    forgotten. Returns the row before which it stopped, because there may be no room for what it
+    brings or because there are `most` names.
     """
-    naming = named.size > 0
     size = out_indptr[0]
     rows: int = indptr.size - 1
     for row in range(first, rows):
         start, stop = indptr[row], indptr[row + 1]
+        if named.size > 0 and 0 < most <= sizes[FEATURES]:
+            return row
+        naming = named.size > 0 and sizes[SINCE] % ONE_IN == 0
         if naming:
             letters = stop - start
             for k in range(start, stop):
@@ -291,7 +298,6 @@ def fold_rows(
             if (
                 sizes[FEATURES] + stop - start > min(ends.size, name_columns.size)
                 or sizes[NAMED] + letters > names.size
-                or (0 < most <= sizes[FEATURES])
             ):
                 return row
         begin = size
@@ -306,6 +312,8 @@ def fold_rows(
                 sizes[FEATURES] = number + 1
                 name_columns[number] = column
                 keep_name(number, low, starts[k], lengths[k], sizes, ends, names)
+        if sizes[SINCE] > 0:
+            sizes[SINCE] += 1
         scale(values, begin, size, normalize)
         out_indptr[row - first + 1] = size
     return rows

@@ -342,11 +342,11 @@ def _name(columns: Hashing, rows: Rows, learner: Any, state: Any) -> None:
     joined = _behind(columns.held.names, count, _as_names(names))
     named = np.concatenate([columns.named_columns(), spelled.astype(np.int32)])
     columns.held = columns.held._replace(columns=named, names=joined)
-    kept = np.arange(named.size)
+    kept, since = np.arange(named.size), int(columns.held.sizes[1])
     if named.size >= MOST_NAMES:
         heavy = np.abs(learner.weights(state, named + 1)).max(axis=1)
-        kept = largest(heavy, KEPT_NAMES)
-    columns.held = columns.pruned(kept)
+        kept, since = largest(heavy, KEPT_NAMES), max(since, 1)
+    columns.held = columns.pruned(kept, since)
 
 
 def _as_names(names: Any) -> Names:
