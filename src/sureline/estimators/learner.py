@@ -24,7 +24,7 @@ from sureline.kernels.one_vs_rest import (
     LEARN_ONE_VS_REST,
     LEARN_OWN_ONE_VS_REST,
 )
-from sureline.kernels.opened import LEARN_PAIRS_OPENED, LEARN_REST_OPENED, LEARN_TWO_OPENED
+from sureline.kernels.opened import LEARN_MANY_OPENED, LEARN_TWO_OPENED
 from sureline.kernels.own import LEARN_OWN, LEARN_OWN_RIVALS, SCORE_OWN
 from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
 from sureline.kernels.scoring import SCORE, SCORE_ONE, SPREAD
@@ -54,6 +54,7 @@ SCHEMES = {
     "sequential": rivals.SEQUENTIAL,
     "parallel": rivals.PARALLEL,
     "exact": rivals.TOGETHER,
+    ONE_VS_REST: rivals.ONE_VS_REST,
 }
 
 
@@ -388,21 +389,20 @@ class Learner:
         steps, rule = (self.constant, self._step), (a, b, self.share)
         end = (FLOOR * self.initial_variance, errors, state.counts)
         projection = PROJECTIONS[state.layout.covariance]
-        rest = state.wide and self.scheme == ONE_VS_REST
-        if state.wide:
-            begin = (*begin, state.used) if rest else (*begin, rank, state.used)
         failed: int
-        if projection == rivals.KL and (rest or not state.wide):
-            loop = LEARN_REST if rest else LEARN_TWO
-            failed = loop.compiled(self.dtype)(*begin, *steps, *rule, *end)
-        elif rest or not state.wide:
-            loop = LEARN_REST_OPENED if rest else LEARN_TWO_OPENED
-            failed = loop.compiled(self.dtype)(*begin, *steps, self._exact, *rule, projection, *end)
+        if not state.wide and projection == rivals.KL:
+            failed = LEARN_TWO.compiled(self.dtype)(*begin, *steps, *rule, *end)
+        elif not state.wide:
+            failed = LEARN_TWO_OPENED.compiled(self.dtype)(
+                *(*begin, *steps, self._exact, *rule, projection, *end)
+            )
+        elif self.scheme == ONE_VS_REST and projection == rivals.KL:
+            failed = LEARN_REST.compiled(self.dtype)(*begin, state.used, *steps, *rule, *end)
         else:
             competitors = min(self.competitors, state.table.shape[2])
-            ways = (SCHEMES[self.scheme], projection)
-            failed = LEARN_PAIRS_OPENED.compiled(self.dtype)(
-                *(*begin, competitors, *steps, self._exact, self._joint, *rule, *ways, *end)
+            failed = LEARN_MANY_OPENED.compiled(self.dtype)(
+                *(*begin, rank, state.used, competitors, *steps, self._exact, self._joint),
+                *(*rule, SCHEMES[self.scheme], projection, *end),
             )
         return failed
 
@@ -502,7 +502,7 @@ class Learner:
         out = np.empty((len(rows), state.used))
         rows = self.weighed(state, rows)
         if self.informed:
-            self._score_informed(state, rows, out, np.empty_like(out))
+            self._score_informed(state, rows, out, out[:0])
         elif self.rule.kernel is not None:
             score, _ = self._own(self.rule.kernel)
             arrays = (state.table, state.stamps, state.clock, self.constant, self.p)

@@ -67,29 +67,48 @@ def share_tokens(tokens: Any, ground: Any) -> None:
 
 
 @register_jitable
+def square_of(p: float, q: float, ground: Any, column: int) -> float:
+    """s² of a feature that so many rows of a class have had, and so many of the others."""
+    ratio = log((ground[0, column] + p) / (ground[1, column] + q)) + ground[2, column]
+    return ratio * ratio + LEAST * LEAST if p + q > 0.0 else 1.0
+
+
+@register_jitable
+def gain_of(s2: float, S: float, inverse: float) -> float:
+    """What the prior s² does to mean and variance of a weight, as a factor."""
+    return s2 / (s2 + (S * inverse) * (1.0 - s2))
+
+
+@register_jitable
+def moved(
+    M: float, S: float, g: float, x: float, pull: float, gain: float, floor: float
+) -> tuple[float, float]:
+    """M' and S' of a weight after a row; `pull` and `gain` are the rule's step over v."""
+    d = 1.0 / (1.0 + gain * (S * x * x))
+    return (M + pull * (S * x)) * (g + (1.0 - g) * d), max(S * d, floor)
+
+
+@register_jitable
 def prior_of(tally: Any, ground: Any, squares: Any) -> None:
     """s² of one feature for each column."""
     if squares.size == 1:
         p, q = np.float64(max(tally[1], 0)), np.float64(max(tally[0], 0))
-        ratio = log((ground[0, 0] + p) / (ground[1, 0] + q)) + ground[2, 0]
-        squares[0] = ratio * ratio + LEAST * LEAST if p + q > 0.0 else 1.0
+        squares[0] = square_of(p, q, ground, 0)
         return
     total = 0.0
     for column in range(squares.size):
         total += max(tally[column], 0)
     for column in range(squares.size):
         p = np.float64(max(tally[column], 0))
-        ratio = log((ground[0, column] + p) / (ground[1, column] + (total - p)))
-        ratio += ground[2, column]
-        squares[column] = ratio * ratio + LEAST * LEAST if total > 0.0 else 1.0
+        squares[column] = square_of(p, total - p, ground, column)
 
 
 @register_jitable
 def open_entry(kept: Any, squares: Any, inverse: float, opened: Any) -> None:
     """What a feature's means and variances are under the prior variances a s²."""
     for column in range(squares.size):
-        s2, S = squares[column], np.float64(kept[1, column])
-        g = s2 / (s2 + (S * inverse) * (1.0 - s2))
+        S = np.float64(kept[1, column])
+        g = gain_of(squares[column], S, inverse)
         opened[0, column] = g * np.float64(kept[0, column])
         opened[1, column] = g * S
 
@@ -106,13 +125,43 @@ def fetch_row(
 
 
 @register_jitable
+def gather_two(
+    start: int,
+    stop: int,
+    indices: Any,
+    data: Any,
+    table: Any,
+    tallies: Any,
+    informed: bool,
+    room: Any,
+) -> None:
+    """Copy what a row of two classes is about: M, S, values and, if `informed`, both counts."""
+    means, spreads, values, yes, no = room[0], room[1], room[2], room[3], room[4]
+    for u in range(stop - start):
+        j = indices[start + u] + 1
+        means[u], spreads[u], values[u] = table[j, 0, 0], table[j, 1, 0], data[start + u]
+        if informed:
+            yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+
+
+@register_jitable
+def moments_two(length: int, room: Any, table: Any, constant: float) -> tuple[float, float]:
+    """The mean and the variance of a row's score, from what was gathered of it."""
+    means, spreads, values, gains = room[0], room[1], room[2], room[5]
+    m = constant * np.float64(table[0, 0, 0])
+    v = constant * np.float64(table[0, 1, 0])
+    for u in range(length):
+        m += gains[u] * means[u] * values[u]
+        v += gains[u] * spreads[u] * values[u] * values[u]
+    return m, v
+
+
+@register_jitable
 def gain_two(length: int, room: Any, ground: Any, inverse: float) -> None:
     """Write g of every feature of a row: the last line of `room`, from the lines before it."""
     spreads, yes, no, gains = room[1], room[3], room[4], room[5]
     for u in range(length):
-        ratio = log((ground[0, 0] + yes[u]) / (ground[1, 0] + no[u])) + ground[2, 0]
-        s2 = ratio * ratio + LEAST * LEAST if yes[u] + no[u] > 0.0 else 1.0
-        gains[u] = s2 / (s2 + (spreads[u] * inverse) * (1.0 - s2))
+        gains[u] = gain_of(square_of(yes[u], no[u], ground, 0), spreads[u], inverse)
 
 
 @register_jitable
@@ -160,9 +209,7 @@ def gain_all(
             size += known
         gains = every[(begin - start) * known :]
         for at in range(size):
-            ratio = log((tiles[0, at] + yes[at]) / (tiles[1, at] + no[at])) + tiles[2, at]
-            s2 = ratio * ratio + LEAST * LEAST if yes[at] + no[at] > 0.0 else 1.0
-            gains[at] = s2 / (s2 + (spreads[at] * inverse) * (1.0 - s2))
+            gains[at] = gain_of(square_of(yes[at], no[at], tiles, at), spreads[at], inverse)
 
 
 @register_jitable
@@ -178,11 +225,10 @@ def move_all(
 ) -> None:
     """Learn what a row tells of one feature, for every class; `pull` and `gain` are over v."""
     for column in range(pull.size):
-        S = np.float64(spreads[column])
-        d = 1.0 / (1.0 + gain[column] * (S * x * x))
-        moved = np.float64(means[column]) + pull[column] * (S * x)
-        means[column] = moved * (gains[column] + (1.0 - gains[column]) * d)
-        spreads[column] = max(S * d, floor)
+        M, S = np.float64(means[column]), np.float64(spreads[column])
+        means[column], spreads[column] = moved(
+            M, S, gains[column], x, pull[column], gain[column], floor
+        )
 
 
 def learn_two(
@@ -216,7 +262,7 @@ def learn_two(
     the `curve` of probabilities follows it if there is one.
     """
     room, ground, told = np.empty((6, longest)), np.empty((3, 1)), np.empty((4, 2))
-    means, spreads, values, yes, no, gains = room[0], room[1], room[2], room[3], room[4], room[5]
+    means, spreads, values, gains = room[0], room[1], room[2], room[5]
     following = curve.size > 0
     gains[:] = 1.0
     for at in range(order.size):
@@ -228,20 +274,11 @@ def learn_two(
             fetch_row(indptr[after], indptr[after + 1], indices, table, tallies, informed)
         if informed and not counting:
             uncount_row(start, stop, indices, tallies, tokens, codes[i])
-        for u in range(length):
-            j = indices[start + u] + 1
-            means[u], spreads[u] = table[j, 0, 0], table[j, 1, 0]
-            values[u] = data[start + u]
-            if informed:
-                yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+        gather_two(start, stop, indices, data, table, tallies, informed, room)
         if informed:
             share_tokens(tokens[:2], ground)
             gain_two(length, room, ground, inverse)
-        m = constant * np.float64(table[0, 0, 0])
-        v = constant * np.float64(table[0, 1, 0])
-        for u in range(length):
-            m += gains[u] * means[u] * values[u]
-            v += gains[u] * spreads[u] * values[u] * values[u]
+        m, v = moments_two(length, room, table, constant)
         if not math.isfinite(m + v):
             return int(i)
         if following:
@@ -261,16 +298,14 @@ def learn_two(
             E = min(E, HUGE)
             if share and c != 1.0:
                 t, E = shared(t, E, c)
-            t *= y / v
-            over = 1.0 / v
+            pull, gain = t * y / v, min(E / v, HUGE)
             s = np.float64(table[0, 1, 0])
-            table[0, 0, 0] += t * (s * constant)
-            table[0, 1, 0] = max(s / (1.0 + E * (s * constant * over)), floor)
+            table[0, 0, 0] += pull * (s * constant)
+            table[0, 1, 0] = max(s / (1.0 + gain * (s * constant)), floor)
             for u in range(length):
-                x, S, g = values[u], spreads[u], gains[u]
-                d = 1.0 / (1.0 + E * (S * x * x * over))
-                means[u] = (means[u] + t * (S * x)) * (g + (1.0 - g) * d)
-                spreads[u] = max(S * d, floor)
+                means[u], spreads[u] = moved(
+                    means[u], spreads[u], gains[u], values[u], pull, gain, floor
+                )
             checked = np.float64(table[0, 0, 0])
             for u in range(length):
                 j = indices[start + u] + 1
@@ -358,7 +393,7 @@ def learn_rest(
             follow(scores, code, curve, told[:, :known])
         if errors.size and math.isfinite(scores[code]):
             a = follow_error(errors, scores[code])
-        moved = 0
+        updates = 0
         for column in range(known):
             sign = 1.0 if column == code else -1.0
             m, v = sign * scores[column], spreads[column]
@@ -372,27 +407,26 @@ def learn_rest(
                     if blend != 1.0:
                         t, E = shared(t, E, blend)
                     pull[column], gain[column] = sign * t / v, min(E / v, HUGE)
-                    moving_room[moved] = column
-                    moved += 1
-        if moved:
+                    moving_room[updates] = column
+                    updates += 1
+        if updates:
             counts[0] += 1
-            moving = moving_room[:moved]
+            moving = moving_room[:updates]
             checked = 0.0
             for column in moving:
                 s = np.float64(table[0, 1, column])
                 table[0, 0, column] += pull[column] * (s * constant)
                 table[0, 1, column] = max(s / (1.0 + gain[column] * (s * constant)), floor)
                 checked += table[0, 0, column]
-            few = FEW * moved < known
+            few = FEW * updates < known
             for k in range(start, stop):
                 j, x, gains = indices[k] + 1, np.float64(data[k]), every[(k - start) * known :]
                 if few:
                     for column in moving:
-                        g, S = gains[column], np.float64(table[j, 1, column])
-                        d = 1.0 / (1.0 + gain[column] * (S * x * x))
-                        means = np.float64(table[j, 0, column]) + pull[column] * (S * x)
-                        table[j, 0, column] = means * (g + (1.0 - g) * d)
-                        table[j, 1, column] = max(S * d, floor)
+                        M, S = np.float64(table[j, 0, column]), np.float64(table[j, 1, column])
+                        table[j, 0, column], table[j, 1, column] = moved(
+                            M, S, gains[column], x, pull[column], gain[column], floor
+                        )
                 else:
                     move_all(table[j, 0], table[j, 1], gains, x, pull, gain, floor)
                 for column in moving:
@@ -417,12 +451,12 @@ def score_informed(
     means: Any,
     variances: Any,
 ) -> None:
-    """The mean and the variance of every row's scores, by column."""
+    """The mean of every row's scores, by column, and the variance, if there is room for it."""
     known = means.shape[1]
-    two = known == 1
+    two, spreading = known == 1, variances.shape[0] > 0
     ground, room = np.empty((3, 1)), np.empty((6, longest if two else LONG + known))
     tiles = np.empty((3, (1 + LONG // known) * known))
-    every = room[5] if two else np.empty(longest * known)
+    every = np.empty(0 if two else longest * known)
     if two:
         share_tokens(tokens, ground)
     else:
@@ -432,20 +466,25 @@ def score_informed(
         if i + 1 < means.shape[0]:
             fetch_row(stop, indptr[i + 2], indices, table, tallies, True)
         if two:
-            for u in range(stop - start):
-                j = indices[start + u] + 1
-                room[1, u] = table[j, 1, 0]
-                room[3, u], room[4, u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+            gather_two(start, stop, indices, data, table, tallies, True, room)
             gain_two(stop - start, room, ground, inverse)
-        else:
-            gain_all(start, stop, indices, table, tallies, known, tiles, inverse, room, every)
-        for column in range(known):
-            means[i, column] = constant * np.float64(table[0, 0, column])
-            variances[i, column] = constant * np.float64(table[0, 1, column])
-        for k in range(start, stop):
-            j, x, gains = indices[k] + 1, np.float64(data[k]), every[(k - start) * known :]
-            weigh_all(table[j, 0], gains, x, means[i])
-            weigh_all(table[j, 1], gains, x * x, variances[i])
+            means[i, 0], v = moments_two(stop - start, room, table, constant)
+            if spreading:
+                variances[i, 0] = v
+            continue
+        gain_all(start, stop, indices, table, tallies, known, tiles, inverse, room, every)
+        for slot in range(2 if spreading else 1):
+            out = variances[i] if slot else means[i]
+            for column in range(known):
+                out[column] = constant * np.float64(table[0, slot, column])
+            for k in range(start, stop):
+                x = np.float64(data[k])
+                weigh_all(
+                    table[indices[k] + 1, slot],
+                    every[(k - start) * known :],
+                    x * x if slot else x,
+                    out,
+                )
 
 
 def open_entries(

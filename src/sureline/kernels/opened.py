@@ -18,7 +18,7 @@ from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import learn_diagonal, learn_exact
 from sureline.kernels.informed import fetch_row, learned, open_entry, prior_of, share_tokens
 from sureline.kernels.one_vs_rest import learn_one_vs_rest
-from sureline.kernels.rivals import BEST, L2, learn_rivals
+from sureline.kernels.rivals import BEST, L2, ONE_VS_REST, learn_rivals
 
 # The loops that learn a copy of one row are those that learn many.
 for _loop in (learn_diagonal, learn_exact, learn_one_vs_rest, learn_rivals):
@@ -168,44 +168,14 @@ def learn_two_opened(
         two = opened[:, :, 0]
         if projection == BEST:
             failed = learn_exact(
-                ends,
-                numbers,
-                values,
-                sign,
-                weigh,
-                first,
-                two,
-                constant,
-                step,
-                exact,
-                a,
-                b,
-                share,
-                floor,
-                rest,
-                errors,
-                counts,
-            )
+                ends, numbers, values, sign, weigh, first, two, constant, step, exact, a, b, share,
+                floor, rest, errors, counts,
+            )  # fmt: skip
         else:
             failed = learn_diagonal(
-                ends,
-                numbers,
-                values,
-                sign,
-                weigh,
-                first,
-                two,
-                constant,
-                step,
-                a,
-                b,
-                share,
-                projection == L2,
-                floor,
-                rest,
-                errors,
-                counts,
-            )
+                ends, numbers, values, sign, weigh, first, two, constant, step, a, b, share,
+                projection == L2, floor, rest, errors, counts,
+            )  # fmt: skip
         if failed >= 0:
             return int(i)
         if counts[0] != updates:
@@ -215,99 +185,7 @@ def learn_two_opened(
     return -1
 
 
-def learn_rest_opened(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    counting: bool,
-    curve: Any,
-    longest: int,
-    inverse: float,
-    known: int,
-    constant: float,
-    step: Any,
-    exact: Any,
-    a: float,
-    b: float,
-    share: bool,
-    projection: int,
-    floor: float,
-    errors: Any,
-    counts: Any,
-) -> int:
-    """Learn many classes, each against the rest; return the row that overflowed, or -1."""
-    columns = table.shape[2]
-    room, told = make_room(longest, columns), np.empty((4, columns))
-    kept, following = (table, tallies, informed), curve.size > 0
-    opened, values = room[2], room[4]
-    ends, numbers, _, weigh, first = one_row(longest)
-    code = np.zeros(1, np.int64)
-    others, w = np.empty(longest + 1), np.empty(longest + 1)
-    scores, moving = np.empty((5, columns)), np.empty(columns, np.int64)
-    for at in range(order.size):
-        i = order[at]
-        start, stop = indptr[i], indptr[i + 1]
-        if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
-        if informed and not counting:
-            uncount_row(start, stop, indices, tallies, tokens, codes[i])
-        now = max(known, codes[i] + 1)
-        if now < 2:  # nothing to tell apart
-            known = now
-            if informed:
-                count_row(start, stop, indices, tallies, tokens, codes[i])
-            continue
-        open_row(
-            start, stop, indices, data, table, tallies, tokens[:now], informed, now, inverse, room
-        )
-        if following:
-            follow_row(stop - start, constant, now, codes[i], curve, room, told)
-        ends[1], code[0], weigh[0] = stop - start, codes[i], weight[i]
-        updates = counts[0]
-        failed = learn_one_vs_rest(
-            ends,
-            numbers,
-            values,
-            code,
-            weigh,
-            first,
-            opened,
-            known,
-            constant,
-            step,
-            exact,
-            a,
-            b,
-            share,
-            projection,
-            False,
-            floor,
-            0,
-            others,
-            w,
-            scores,
-            moving,
-            errors,
-            counts,
-        )
-        if failed >= 0:
-            return int(i)
-        if counts[0] != updates:
-            close_row(start, stop, indices, table, now, inverse, room)
-        known = now
-        if informed:
-            count_row(start, stop, indices, tallies, tokens, codes[i])
-    return -1
-
-
-def learn_pairs_opened(
+def learn_many_opened(
     indptr: Any,
     indices: Any,
     data: Any,
@@ -338,7 +216,10 @@ def learn_pairs_opened(
     errors: Any,
     counts: Any,
 ) -> int:
-    """Learn many classes, each against its rivals; return the row that overflowed, or -1."""
+    """Learn many classes, each against the rest or a row's class against its rivals.
+
+    Returns the row that overflowed, or -1.
+    """
     columns = table.shape[2]
     room, told = make_room(longest, columns), np.empty((4, columns))
     kept, following = (table, tallies, informed), curve.size > 0
@@ -347,7 +228,7 @@ def learn_pairs_opened(
     code = np.zeros(1, np.int64)
     width = 2 * (longest + 1)
     others, w_y, w_r = np.empty(width), np.empty(width), np.empty((competitors, width))
-    scores, rivals = np.empty((6, columns)), np.empty(columns, np.int64)
+    scores, moving = np.empty((6, columns)), np.empty(columns, np.int64)
     for at in range(order.size):
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
@@ -368,37 +249,18 @@ def learn_pairs_opened(
             follow_row(stop - start, constant, now, codes[i], curve, room, told)
         ends[1], code[0], weigh[0] = stop - start, codes[i], weight[i]
         updates = counts[0]
-        failed = learn_rivals(
-            ends,
-            numbers,
-            values,
-            code,
-            weigh,
-            first,
-            opened,
-            rank,
-            known,
-            competitors,
-            constant,
-            step,
-            exact,
-            joint,
-            a,
-            b,
-            share,
-            scheme,
-            projection,
-            False,
-            floor,
-            0,
-            others,
-            w_y,
-            w_r,
-            scores,
-            rivals,
-            errors,
-            counts,
-        )
+        if scheme == ONE_VS_REST:
+            failed = learn_one_vs_rest(
+                ends, numbers, values, code, weigh, first, opened, known, constant, step, exact,
+                a, b, share, projection, False, floor, 0, others, w_y, scores, moving, errors,
+                counts,
+            )  # fmt: skip
+        else:
+            failed = learn_rivals(
+                ends, numbers, values, code, weigh, first, opened, rank, known, competitors,
+                constant, step, exact, joint, a, b, share, scheme, projection, False, floor, 0,
+                others, w_y, w_r, scores, moving, errors, counts,
+            )  # fmt: skip
         if failed >= 0:
             return int(i)
         if counts[0] != updates:
@@ -415,14 +277,8 @@ LEARN_TWO_OPENED = Kernel(
     learn_two_opened,
     lambda real: i8(*learned(real), f8, step_, exact_, f8, f8, flag, i8, f8, array(f8), array(i8)),
 )
-LEARN_REST_OPENED = Kernel(
-    learn_rest_opened,
-    lambda real: i8(
-        *(*learned(real), i8, f8, step_, exact_, f8, f8, flag, i8, f8, array(f8), array(i8))
-    ),
-)
-LEARN_PAIRS_OPENED = Kernel(
-    learn_pairs_opened,
+LEARN_MANY_OPENED = Kernel(
+    learn_many_opened,
     lambda real: i8(
         *(*learned(real), given(i8), i8, i8, f8, step_, exact_, joint_),
         *(f8, f8, flag, i8, i8, f8, array(f8), array(i8)),

@@ -37,7 +37,7 @@ from sureline.kernels.noise import follow_error
 from sureline.kernels.prefetch import prefetch
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
-SEQUENTIAL, PARALLEL, TOGETHER = 0, 1, 2
+SEQUENTIAL, PARALLEL, TOGETHER, ONE_VS_REST = 0, 1, 2, 3
 
 
 @register_jitable

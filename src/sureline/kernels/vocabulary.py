@@ -45,7 +45,7 @@ def scale(values: Any, start: int, stop: int, normalize: bool) -> None:
 
 @register_jitable
 def place_of(table: Any, keys: Any, k: int, start: int, stop: int) -> int:
-    """Where the search for a row's k-th feature begins; those of the next ones are asked for."""
+    """Where the search for the k-th of some features begins; those of the next are asked for."""
     mask = table.shape[0] - 1
     if k == start:
         for ahead in range(start, min(start + AHEAD, stop)):
@@ -103,6 +103,7 @@ def enter_rows(
     mask = table.shape[0] - 1
     size = out_indptr[0]
     rows: int = indptr.size - 1
+    begun, ended = indptr[first], indptr[rows]
     for row in range(first, rows):
         start, stop = indptr[row], indptr[row + 1]
         wanted = stop - start
@@ -118,7 +119,7 @@ def enter_rows(
             return row
         begin = size
         for k in range(start, stop):
-            place = place_of(table, keys, k, start, stop)
+            place = place_of(table, keys, k, begun, ended)
             key = keys[k]
             tries = 0
             while table[place, 0] != key and table[place, 0] != U(0):
@@ -180,11 +181,12 @@ def look_up_rows(
     mask = table.shape[0] - 1
     size = 0
     out_indptr[0] = 0
+    begun, ended = indptr[0], indptr[indptr.size - 1]
     for row in range(indptr.size - 1):
         start, stop = indptr[row], indptr[row + 1]
         begin = size
         for k in range(start, stop):
-            place = place_of(table, keys, k, start, stop)
+            place = place_of(table, keys, k, begun, ended)
             key = keys[k]
             tries = 0
             while table[place, 0] != key and table[place, 0] != U(0) and tries < mask:
@@ -279,9 +281,9 @@ def fold_rows(
 ) -> int:
     """Turn rows of folded fingerprints, which are columns, into rows; remember names of new ones.
 
-    ``named`` has a bit a column, unless no names are wanted. Once there have been as many as may be,
-    only one text in a few gives names: what is common comes again, and what is rare would soon be
-    forgotten. Returns the row before which it stopped, because there may be no room for what it
+    ``named`` has a bit a column, unless no names are wanted. Once there have been as many as may
+    be, only one text in a few gives names: what is common comes again, and what is rare would soon
+    be forgotten. Returns the row before which it stopped, because there may be no room for what it
     brings or because there are `most` names.
     """
     size = out_indptr[0]
