@@ -236,6 +236,24 @@ def test_every_combination_learns_the_same_each_time(rule, covariance, scheme):
     assert np.isfinite(first.coef_).all()
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_several_threads_answer_what_one_does(classes, monkeypatch):
+    monkeypatch.setattr(sureline.estimators.predicting, "AT_ONCE", 100.0)
+    monkeypatch.setattr(sureline.estimators.text, "PIECE", 400)
+    X, y = examples(classes)
+    texts, labels = (TEXTS, LABELS) if classes == 2 else topics()
+    models = AROWClassifier(random_state=0).fit(X, y), TextClassifier().fit(texts, labels)
+    for model, given in zip(models, (X, texts), strict=True):
+        assert len(model._pieces(given)) > 5
+        for name in "predict", "predict_proba", "decision_function", "decision_distribution":
+            told = [
+                getattr(model.set_params(n_jobs=jobs), name)(given) for jobs in (None, 2, 3, -1)
+            ]
+            assert all(np.array_equal(told[0], other) for other in told[1:]), name
+    with pytest.raises(InvalidParameter, match="n_jobs must be None or a whole number"):
+        models[0].set_params(n_jobs=0).predict(X)
+
+
 def test_the_number_of_jobs_is_scikit_learns():
     assert count_jobs(None, "") == 1
     assert count_jobs(3, "") == 3

@@ -30,8 +30,8 @@ from sureline.rules import Rule
 N_JOBS = (
     "How many threads `fit` learns with, -1 for one a core. Each learns a part of the examples "
     "into a copy of the model, and after every pass they are rejoined; a seed gives the same model "
-    "for the same number of jobs. None means 1, unless `joblib.parallel_config` says otherwise. "
-    "`partial_fit` uses one thread."
+    "for the same number of jobs. Many examples are classified by as many threads. None means 1, "
+    "unless `joblib.parallel_config` says otherwise. `partial_fit` uses one thread."
 )
 
 

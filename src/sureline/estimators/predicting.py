@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
@@ -20,11 +20,14 @@ from sureline.estimators.choosing import check_whole
 from sureline.estimators.gate import Gate
 from sureline.estimators.learner import Floats, Learner, chances
 from sureline.estimators.rows import as_rows
+from sureline.estimators.sharding import Crew, count_jobs
 from sureline.features.rows import Rows
 from sureline.model import State
 
 F = TypeVar("F")
 A = TypeVar("A")
+# Prepares a piece of the input; what it gives has the rows, and is called while the model rests.
+Piece = Callable[[], Callable[[], Rows]]
 # How many nonzeros are learned or scored in about a millisecond, for two classes.
 AT_ONCE = 2.0**15
 FIRST = np.zeros(1, np.int64)
@@ -47,6 +50,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     """
 
     dtype: str
+    n_jobs: int | None
     classes_: NDArray[Any]
     _state: State
     _labels: NDArray[Any]
@@ -304,11 +308,11 @@ class Predicting(ClassifierMixin, BaseEstimator):
             return columns
         return np.asarray(columns[..., 1:] + np.asarray(sign, columns.dtype) * columns[..., :1])
 
-    def _views(self, X: Any) -> Iterator[Callable[[], Rows]]:
-        """Functions that give the rows of X, a piece each, to be called while the model rests."""
+    def _pieces(self, X: Any) -> list[Piece]:
+        """X in pieces."""
         rows = as_rows(self._checked(X, "no_validation", reset=False))
-        for piece in rows.pieces(self._at_once(self._state)):
-            yield partial(rows.part, piece.start, piece.stop)
+        cuts = rows.pieces(self._at_once(self._state))
+        return [partial(partial, rows.part, cut.start, cut.stop) for cut in cuts]
 
     def _answers(self, X: Any, answer: Callable[[Rows], A]) -> list[A]:
         """What `answer` makes of each piece of X; learning goes on between the pieces.
@@ -316,15 +320,26 @@ class Predicting(ClassifierMixin, BaseEstimator):
         All answers are about the same classes: when one arrives, they begin again.
         """
         check_is_fitted(self)
+        pieces = self._pieces(X)
+        jobs = count_jobs(self.n_jobs, type(self).__name__) if len(pieces) > 1 else 1
         while True:
-            classes, answers = self.classes_, list[A]()
-            for view in self._views(X):
-                with self._gate.read():
-                    if self.classes_ is not classes:
-                        break
-                    answers.append(answer(view()))
+            look = partial(self._look, self.classes_, answer)
+            if jobs == 1:
+                found = [look(piece) for piece in pieces]
             else:
+                with Crew(min(jobs, len(pieces))) as crew:
+                    found = crew.run(look, pieces)
+            answers = [each[0] for each in found if each is not None]
+            if len(answers) == len(pieces):
                 return answers
+
+    def _look(
+        self, classes: NDArray[Any], answer: Callable[[Rows], A], piece: Piece
+    ) -> tuple[A] | None:
+        """The answer about a piece, or None where a class has come in the meantime."""
+        view = piece()
+        with self._gate.read():
+            return (answer(view()),) if self.classes_ is classes else None
 
     @property
     def _gate(self) -> Gate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, Self, cast
@@ -24,7 +24,7 @@ from sureline.estimators.learner import AGAIN, NEW, READ, Floats, Learner, Turn
 from sureline.estimators.merging import Merging
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.pairing import Work, learn_in_pairs, learn_in_turn
-from sureline.estimators.predicting import Predicting
+from sureline.estimators.predicting import Piece, Predicting
 from sureline.estimators.saving import Saving
 from sureline.estimators.sharding import Crew, count_jobs
 from sureline.estimators.text_merging import merge_texts
@@ -142,8 +142,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         "How many threads learn, -1 for one a core. Two share the work on every text, and learn "
         "what one would, to the bit, in `partial_fit` too. More than two learn a part of the texts "
         "each into a copy of the model, and after every pass they are rejoined; a seed gives the "
-        "same model for the same number of jobs. None means 1, unless `joblib.parallel_config` "
-        "says otherwise.",
+        "same model for the same number of jobs. Many texts are classified by as many threads. "
+        "None means 1, unless `joblib.parallel_config` says otherwise.",
     )
 
     # -- learning ------------------------------------------------------------------------------
@@ -744,14 +744,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         with online._gate.change():
             columns.held, online._state = held, state
 
-    def _views(self, X: Any) -> Iterator[Callable[[], Rows]]:
-        """Functions that give the rows of texts, a piece each, to be called while all rests."""
+    def _pieces(self, X: Any) -> list[Piece]:
         texts = as_text(X)
-        known = self._known
-        if not len(texts):
-            yield partial(self._look_up, known, known.scheme.read(texts))
-        for _, found in known.scheme.pieces(texts, limit=PIECE // 2):
-            yield partial(self._look_up, known, found)
+        cuts = list(cut_texts(texts, PIECE // 2)) or [slice(0, 0)]
+        return [partial(self._read_piece, self._known, texts, cut) for cut in cuts]
+
+    def _read_piece(self, known: Knowledge, texts: Any, cut: slice) -> Callable[[], Rows]:
+        """Find the features of some texts; what is returned looks up their columns."""
+        return partial(self._look_up, known, known.scheme.read_piece(texts, None, cut))
 
     def _look_up(self, known: Knowledge, found: Found) -> Rows:
         """Rows of what was found in texts, as learning would see them."""
