@@ -145,6 +145,7 @@ def enter_rows(
                 column = np.int64(stands) - 1
                 if column >= sizes[FEATURES]:
                     continue
+            prefetch(seen, column)
             columns[size] = column
             values[size] = counts[k]
             size += 1
