@@ -38,6 +38,14 @@ def shared(t: float, E: float, c: float) -> tuple[float, float]:
     return c * t * ((1.0 + E) / (1.0 + c * E)), c * E
 
 
+@register_jitable
+def next_row(q: int, order: Any, indptr: Any) -> tuple[int, int]:
+    """Where the row begins and ends that is learned after the q-th; nowhere after the last."""
+    if q + 1 < order.size:
+        return indptr[order[q + 1]], indptr[order[q + 1] + 1]
+    return 0, 0
+
+
 def learn_diagonal(
     indptr: Any,
     indices: Any,
@@ -65,10 +73,8 @@ def learn_diagonal(
     """
     for q in range(order.size):
         i = order[q]
-        if q + 1 < order.size:
-            for k in range(indptr[order[q + 1]], indptr[order[q + 1] + 1]):
-                prefetch(table, indices[k] + 1)
         start, stop = indptr[i], indptr[i + 1]
+        ahead, end = next_row(q, order, indptr)
         y, c = sign[i], weight[i]
         m = constant * np.float64(table[0, 0])
         v = constant * np.float64(table[0, 1])
@@ -76,6 +82,11 @@ def learn_diagonal(
             j, x = indices[k] + 1, np.float64(data[k])
             m += table[j, 0] * x
             v += table[j, 1] * x * x
+            if ahead < end:  # one at a time: many at once would keep the sums waiting
+                prefetch(table, indices[ahead] + 1)
+                ahead += 1
+        for k in range(ahead, end):
+            prefetch(table, indices[k] + 1)
         m *= y
         if not math.isfinite(m + v):
             return int(i)
@@ -115,11 +126,12 @@ def learn_diagonal(
         else:
             table[0, 0] += t * (s * constant * inverse)
             table[0, 1] = max(s / (1.0 + E * (s * constant * inverse)), floor)
+            pull, gain = t * inverse, min(E * inverse, HUGE)
             for k in range(start, stop):
                 j, x = indices[k] + 1, np.float64(data[k])
                 s = np.float64(table[j, 1])
-                table[j, 0] += t * (s * x * inverse)
-                table[j, 1] = max(s / (1.0 + E * (s * x * x * inverse)), floor)
+                table[j, 0] += pull * (s * x)
+                table[j, 1] = max(s / (1.0 + gain * (s * x * x)), floor)
                 checked += table[j, 0]
         if not math.isfinite(checked + table[0, 0]):
             return int(i)

@@ -40,11 +40,11 @@ from numba.extending import register_jitable
 from sureline.kernels.calibrating import follow
 from sureline.kernels.compiling import STEP, Kernel, array, f8, flag, given, i8, labelled, rows
 from sureline.kernels.counting import count_row, uncount_row
-from sureline.kernels.diagonal import HUGE, TINY, shared
+from sureline.kernels.diagonal import HUGE, TINY, next_row, shared
 from sureline.kernels.logarithm import log
 from sureline.kernels.noise import follow_error
 from sureline.kernels.one_vs_rest import FEW, beaten
-from sureline.kernels.prefetch import prefetch
+from sureline.kernels.prefetch import prefetch, prefetch_columns
 
 SPREAD_ROWS = 1.0  # α
 LEAST = 0.1  # β
@@ -119,9 +119,9 @@ def fetch_row(
 ) -> None:
     """Ask for the entries of a row that will be opened next."""
     for k in range(start, stop):
-        prefetch(table, indices[k] + 1)
+        prefetch_columns(table, indices[k] + 1)
         if informed:
-            prefetch(tallies, indices[k] + 1)
+            prefetch_columns(tallies, indices[k] + 1)
 
 
 @register_jitable
@@ -133,15 +133,26 @@ def gather_two(
     table: Any,
     tallies: Any,
     informed: bool,
+    ahead: int,
+    end: int,
     room: Any,
 ) -> None:
-    """Copy what a row of two classes is about: M, S, values and, if `informed`, both counts."""
+    """Copy what a row of two classes is about: M, S, values and, if `informed`, both counts.
+
+    Meanwhile the entries of the row from `ahead` to `end`, the next one, are asked for.
+    """
     means, spreads, values, yes, no = room[0], room[1], room[2], room[3], room[4]
     for u in range(stop - start):
         j = indices[start + u] + 1
         means[u], spreads[u], values[u] = table[j, 0, 0], table[j, 1, 0], data[start + u]
         if informed:
             yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+        if ahead < end:
+            prefetch(table, indices[ahead] + 1)
+            if informed:
+                prefetch(tallies, indices[ahead] + 1)
+            ahead += 1
+    fetch_row(ahead, end, indices, table, tallies, informed)
 
 
 @register_jitable
@@ -166,10 +177,10 @@ def gain_two(length: int, room: Any, ground: Any, inverse: float) -> None:
 
 @register_jitable
 def tile_shares(tokens: Any, tiles: Any) -> None:
-    """Write the shares of the classes again and again, as long as `tiles` are."""
+    """Write the shares of the classes for so many features as `gain_all` takes at a time."""
     known = tokens.size
     share_tokens(tokens, tiles[:, :known])
-    for at in range(known, tiles.shape[1]):
+    for at in range(known, (1 + LONG // known) * known):
         for line in range(3):
             tiles[line, at] = tiles[line, at - known]
 
@@ -190,10 +201,11 @@ def gain_all(
     """Write g of every feature of a row for every class, class by class within a feature.
 
     A few features at a time are copied to `room`, so that one long loop serves them all; `tiles`
-    are as long as `room` has places, a whole number of features.
+    have the shares of their classes. Both are whole arrays, as parts of their lines could not be
+    taken many numbers at once.
     """
     yes, no, spreads = room[0], room[1], room[2]
-    few = tiles.shape[1] // known
+    few = 1 + LONG // known
     for begin in range(start, stop, few):
         size = 0
         for k in range(begin, min(begin + few, stop)):
@@ -269,12 +281,10 @@ def learn_two(
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
         length = stop - start
-        if at + 1 < order.size:
-            after = order[at + 1]
-            fetch_row(indptr[after], indptr[after + 1], indices, table, tallies, informed)
+        ahead, end = next_row(at, order, indptr)
         if informed and not counting:
             uncount_row(start, stop, indices, tallies, tokens, codes[i])
-        gather_two(start, stop, indices, data, table, tallies, informed, room)
+        gather_two(start, stop, indices, data, table, tallies, informed, ahead, end, room)
         if informed:
             share_tokens(tokens[:2], ground)
             gain_two(length, room, ground, inverse)
@@ -345,7 +355,7 @@ def learn_rest(
 ) -> int:
     """Learn many classes, each against the rest; return the row that overflowed, or -1."""
     columns = table.shape[2]
-    every, tiles_room = np.ones(longest * columns), np.empty((3, LONG + columns))
+    every, tiles = np.ones(longest * columns), np.empty((3, LONG + columns))
     copies, room, told = (
         np.empty((3, LONG + columns)),
         np.empty((4, columns)),
@@ -377,7 +387,6 @@ def learn_rest(
             room[3, :known],
         )
         if informed:
-            tiles = tiles_room[:, : (1 + LONG // known) * known]
             tile_shares(tokens[:known], tiles)
             gain_all(start, stop, indices, table, tallies, known, tiles, inverse, copies, every)
         for column in range(known):
@@ -455,7 +464,7 @@ def score_informed(
     known = means.shape[1]
     two, spreading = known == 1, variances.shape[0] > 0
     ground, room = np.empty((3, 1)), np.empty((6, longest if two else LONG + known))
-    tiles = np.empty((3, (1 + LONG // known) * known))
+    tiles = np.empty((3, LONG + known))
     every = np.empty(0 if two else longest * known)
     if two:
         share_tokens(tokens, ground)
@@ -463,15 +472,15 @@ def score_informed(
         tile_shares(tokens, tiles)
     for i in range(means.shape[0]):
         start, stop = indptr[i], indptr[i + 1]
-        if i + 1 < means.shape[0]:
-            fetch_row(stop, indptr[i + 2], indices, table, tallies, True)
+        end = indptr[i + 2] if i + 1 < means.shape[0] else stop
         if two:
-            gather_two(start, stop, indices, data, table, tallies, True, room)
+            gather_two(start, stop, indices, data, table, tallies, True, stop, end, room)
             gain_two(stop - start, room, ground, inverse)
             means[i, 0], v = moments_two(stop - start, room, table, constant)
             if spreading:
                 variances[i, 0] = v
             continue
+        fetch_row(stop, end, indices, table, tallies, True)
         gain_all(start, stop, indices, table, tallies, known, tiles, inverse, room, every)
         for slot in range(2 if spreading else 1):
             out = variances[i] if slot else means[i]

@@ -7,17 +7,20 @@ from typing import Any
 from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
+
+LINE = 64  # bytes of a cache line
 
 
-def _prefetch(typing_context: Any, table: Any, row: Any) -> Any:
-    """Touch the cache line that holds the start of ``table[row]``; reads and changes nothing."""
+def _prefetch_at(typing_context: Any, table: Any, row: Any, byte: Any) -> Any:
+    """Touch the cache line of a byte behind the start of ``table[row]``; nothing is changed."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array_type, _ = signature.args
+        array_type = signature.args[0]
         array = context.make_array(array_type)(context, builder, arguments[0])
         first_stride = cgutils.unpack_tuple(builder, array.strides)[0]
         offset = builder.mul(builder.sext(arguments[1], first_stride.type), first_stride)
+        offset = builder.add(offset, builder.sext(arguments[2], offset.type))
         base = builder.bitcast(array.data, ir.IntType(8).as_pointer())
         address = builder.gep(base, [offset])
         flag = ir.IntType(32)
@@ -29,11 +32,24 @@ def _prefetch(typing_context: Any, table: Any, row: Any) -> Any:
         builder.call(function, [address, flag(1), flag(3), flag(1)])
         return context.get_dummy_value()
 
-    return types.void(table, row), generate
+    return types.void(table, row, byte), generate
 
 
-def _nothing(table: Any, row: int) -> None:
+def _nothing(table: Any, row: int, byte: int) -> None:
     """The stand-in where nothing is compiled."""
 
 
-prefetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_prefetch)
+prefetch_at: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_prefetch_at)
+
+
+@register_jitable
+def prefetch(table: Any, row: int) -> None:
+    """Ask for the start of ``table[row]``, all of it where that is a cache line or less."""
+    prefetch_at(table, row, 0)
+
+
+@register_jitable
+def prefetch_columns(table: Any, row: int) -> None:
+    """Ask for all of ``table[row]``, which has a few numbers for each of many classes."""
+    for byte in range(0, table.strides[0], LINE):
+        prefetch_at(table, row, byte)

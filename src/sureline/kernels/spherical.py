@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, i8
-from sureline.kernels.diagonal import TINY
+from sureline.kernels.diagonal import TINY, next_row
 from sureline.kernels.prefetch import prefetch
 
 
@@ -36,16 +36,19 @@ def learn_spherical(
     """
     for q in range(order.size):
         i = order[q]
-        if q + 1 < order.size:
-            for k in range(indptr[order[q + 1]], indptr[order[q + 1] + 1]):
-                prefetch(table, indices[k] + 1)
         start, stop = indptr[i], indptr[i + 1]
+        ahead, end = next_row(q, order, indptr)
         m = constant * np.float64(table[0, 0])
         v = constant
         for k in range(start, stop):
             j, x = indices[k] + 1, np.float64(data[k])
             m += table[j, 0] * x
             v += x * x
+            if ahead < end:
+                prefetch(table, indices[ahead] + 1)
+                ahead += 1
+        for k in range(ahead, end):
+            prefetch(table, indices[k] + 1)
         m *= sign[i]
         if not math.isfinite(m + v):
             return int(i)
