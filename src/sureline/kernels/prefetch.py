@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from sureline.kernels.compiling import PLAIN
 
 
 def _prefetch(typing_context: Any, table: Any, row: Any) -> Any:
@@ -36,4 +38,4 @@ def _nothing(table: Any, row: int) -> None:
     """The stand-in where nothing is compiled."""
 
 
-prefetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_prefetch)
+prefetch: Any = _nothing if PLAIN else intrinsic(_prefetch)
