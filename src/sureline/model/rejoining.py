@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sureline.kernels.rejoining import FIND_MOVED, REJOIN_ROWS
-from sureline.model.merging import Floats, Indices, Learning, invert, merge_curves, table_rows
+from sureline.model.adding import count_more, merge_curves
+from sureline.model.merging import Floats, Indices, Learning, invert, table_rows
 from sureline.model.state import State
 from sureline.rules import OwnKernel
 
@@ -125,8 +126,7 @@ class Copies:
         state = self.state
         if state.layout.counted:
             added = sum(each.tallies.astype(np.int64) - state.tallies for each in self.states)
-            total = np.minimum(state.tallies + added, np.iinfo(np.int32).max)
-            state.tallies[:] = total
+            count_more(state.tallies, ..., added)
             state.tokens[:] += sum(each.tokens - state.tokens for each in self.states)
         state.errors[:] += sum(each.errors - state.errors for each in self.states)
         moved = [each.curve for each in self.states if (each.curve != state.curve).any()]
