@@ -105,6 +105,8 @@ class Stream:
     ) -> None:
         self.model = model
         self._crew = Crew(jobs) if jobs > 1 else None
+        # Two threads that share the work on every text.
+        self._pair = self._crew if jobs == 2 and isinstance(model, TextClassifier) else None
         self._shards: Shards | None = None
         self._named = None if classes is None else list(classes)
         self._classes: NDArray[Any] | None = as_labels(list(labels)) if labels else None
@@ -154,7 +156,7 @@ class Stream:
         if not len(batch):
             return
         labels = self._known_labels(batch)
-        if self._crew is None or (self._crew.jobs == 2 and batch.text is not None):
+        if self._crew is None or self._pair is not None:
             self._learn_alone(batch, labels, turn)
             return
         begin = 0
@@ -250,10 +252,8 @@ class Stream:
         model = self.model
         weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
-            pair = self._crew if self._crew is not None and self._crew.jobs == 2 else None
-            model._take_in(
-                *(batch.text, labels, weight, self._classes, batch.given, turn), crew=pair
-            )
+            texts = batch.text, labels, weight, self._classes, batch.given
+            model._take_in(*texts, turn, crew=self._pair)
             return
         rows, width = self._numbers(batch)
         with model._gate.writing:
