@@ -11,21 +11,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
+from sureline.estimators.knowledge import Knowledge
 from sureline.estimators.merging import check_models, merged_state
+from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.text_options import OPTIONS
 from sureline.features.joining import join_hashings, join_vocabularies
 from sureline.features.vocabulary import Hashing, Vocabulary
 from sureline.model.merging import How, check_how
 
 if TYPE_CHECKING:
-    from sureline.estimators.online import OnlineClassifier
     from sureline.estimators.text import TextClassifier
 
 
 def merge_texts(models: Sequence[TextClassifier], how: How) -> TextClassifier:
     """The merged classifier; those given are left alone."""
-    from sureline.estimators.text import Knowledge
-
     first = models[0]
     for number, model in enumerate(models, 1):
         pairs = zip(OPTIONS, first._known.options, model._known.options, strict=False)
