@@ -191,7 +191,7 @@ class Stream:
         known = known if self._classes is None else np.union1d(known, self._classes)
         counts = model._state.counts.copy() if fitted else np.zeros(3, np.int64)
         clock = model._state.clock if fitted else 0
-        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        weight = _weights_of(batch)
         model._take_in(batch.text, labels, weight, known, batch.given, learning=False)
         if model.__sklearn_is_fitted__():  # what was counted has not been seen by a learner
             model._state.counts[:], model._state.clock = counts, clock
@@ -230,7 +230,7 @@ class Stream:
         if not len(batch):
             return
         model = self.model
-        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        weight = _weights_of(batch)
         with model._gate.writing:
             if batch.text is not None:
                 known, weight = model._ready(labels, weight)
@@ -250,7 +250,7 @@ class Stream:
     def _learn_alone(self, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
         """Learn rows one after the other, right into the model."""
         model = self.model
-        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        weight = _weights_of(batch)
         if batch.text is not None:
             texts = batch.text, labels, weight, self._classes, batch.given
             model._take_in(*texts, turn, crew=self._pair)
@@ -410,6 +410,11 @@ def _labels_of(batch: Batch) -> NDArray[Any]:
                 "fraction; give classes, or read labels as text (--label-type text)"
             )
     return labels
+
+
+def _weights_of(batch: Batch) -> Floats:
+    """How much each row of a batch counts; 1 where nothing is said."""
+    return np.ones(len(batch)) if batch.weight is None else batch.weight
 
 
 def typed_labels(words: Sequence[str], kind: np.dtype[Any]) -> NDArray[Any]:

@@ -21,7 +21,6 @@ as of squared gradients, add up, and so do clocks and counters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -79,17 +78,7 @@ class Copies:
             if learned is not None and learned[number][1] is None:
                 same = learned[number][0].table.shape[0]
             table[same:] = state.table[same:]
-            made = replace(
-                state,
-                table=table,
-                covariance=state.covariance.copy(),
-                stamps=state.stamps.copy(),
-                counts=state.counts.copy(),
-                tallies=state.tallies.copy(),
-                tokens=state.tokens.copy(),
-                curve=state.curve.copy(),
-                errors=state.errors.copy(),
-            )
+            made = state.copy(table)
             if learned is not None:
                 _fill(made, *learned[number])
             return made
