@@ -467,8 +467,10 @@ def test_copies_and_searches_work():
 FEW = {"max_iter": several(1000, 5)}
 CHECKED = [
     BoxClassifier(tol=several(1e-15, 1e-2), C=0.01, D=0.01, random_state=0, **FEW),
-    BoxClassifier(**FEW),
-    BoxClassifier(regularizer="sum", solver="comid", tol=0.05, C=0.01, D=0.01, **FEW),
+    BoxClassifier(random_state=0, **FEW),
+    BoxClassifier(
+        regularizer="sum", solver="comid", tol=0.05, C=0.01, D=0.01, random_state=0, **FEW
+    ),
 ]
 
 

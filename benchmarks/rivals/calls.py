@@ -1,4 +1,4 @@
-"""Single calls, timed one by one."""
+"""Single calls: texts to classify, timed one by one, and rows to learn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from benchmarks.rivals.data import Split
+from benchmarks.rivals.data import Rows, Split
 from benchmarks.rivals.entries import Clocked, Entry
 
 
@@ -32,4 +32,28 @@ def single_calls(name: str, predict: Callable[[str], Any], split: Split) -> Entr
         run,
         accuracy=lambda answers: np.mean([a == b for a, b in zip(answers, truth, strict=True)]),
         count=len(texts),
+    )
+
+
+def single_rows(
+    name: str, work: str, make: Callable[[], Any], given: tuple[Rows, int], tag: str = ""
+) -> Entry:
+    """An entry that learns one sparse row a call; all classes are named in the first."""
+    rows, count = given
+    single = [rows.X[i : i + 1] for i in range(count)]
+
+    def run() -> Any:
+        model = make()
+        model.partial_fit(single[0], rows.y[:1], classes=np.unique(rows.y))
+        for i in range(1, count):
+            model.partial_fit(single[i], rows.y[i : i + 1])
+        return model
+
+    return Entry(
+        name,
+        work,
+        run,
+        accuracy=lambda model: model.score(rows.X_test, rows.y_test),
+        tag=tag,
+        count=count,
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from benchmarks.rivals.calls import single_calls
+from benchmarks.rivals.calls import single_calls, single_rows
 from benchmarks.rivals.data import Rows, Split
 from benchmarks.rivals.entries import Entry
 from benchmarks.rivals.timing import run_program
@@ -105,27 +105,10 @@ def _fit(rows: Rows) -> Entry:
 
 
 def one_row(given: tuple[Rows, int]) -> list[Entry]:
-    """`partial_fit` of one row a call; all classes are named in the first."""
-    rows, count = given
-    single = [rows.X[i : i + 1] for i in range(count)]
-
-    def run() -> SGDClassifier:
-        model = pa1()
-        model.partial_fit(single[0], rows.y[:1], classes=np.unique(rows.y))
-        for i in range(1, count):
-            model.partial_fit(single[i], rows.y[i : i + 1])
-        return model
-
-    return [
-        Entry(
-            "SGDClassifier.partial_fit, pa1",
-            "learns weights, without variances, of one sparse row a call",
-            run,
-            accuracy=lambda model: model.score(rows.X_test, rows.y_test),
-            tag="pa1",
-            count=count,
-        )
-    ]
+    """`partial_fit` of one row a call."""
+    name = "SGDClassifier.partial_fit, pa1"
+    work = "learns weights, without variances, of one sparse row a call"
+    return [single_rows(name, work, pa1, given, "pa1")]
 
 
 def predict_one(split: Split) -> list[Entry]:

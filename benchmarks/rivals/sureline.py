@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.rivals.calls import single_calls
+from benchmarks.rivals.calls import single_calls, single_rows
 from benchmarks.rivals.data import Rows, Split
 from benchmarks.rivals.entries import Clocked, Entry
 from benchmarks.rivals.timing import memory_above, run_program
@@ -163,26 +163,10 @@ def learn_one(split: Split) -> list[Entry]:
 
 
 def one_row(given: tuple[Rows, int]) -> list[Entry]:
-    """`partial_fit` of one row a call; all classes are named in the first."""
-    rows, count = given
-    single = [rows.X[i : i + 1] for i in range(count)]
-
-    def run() -> AROWClassifier:
-        model = AROWClassifier(r=0.1)
-        model.partial_fit(single[0], rows.y[:1], classes=np.unique(rows.y))
-        for i in range(1, count):
-            model.partial_fit(single[i], rows.y[i : i + 1])
-        return model
-
-    return [
-        Entry(
-            "AROWClassifier.partial_fit",
-            "learns means and variances of one sparse row a call",
-            run,
-            accuracy=lambda model: model.score(rows.X_test, rows.y_test),
-            count=count,
-        )
-    ]
+    """`partial_fit` of one row a call."""
+    work = "learns means and variances of one sparse row a call"
+    make = partial(AROWClassifier, r=0.1)
+    return [single_rows("AROWClassifier.partial_fit", work, make, given)]
 
 
 def predict_one(split: Split) -> list[Entry]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,8 @@ import scipy.sparse
 from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import SGDClassifier
+from timing import best
+from zipf import count_once, draw_words
 
 from sureline import AROWClassifier, CWClassifier
 
@@ -37,28 +38,10 @@ def documents(
     """
     rng = np.random.default_rng(seed)
     own = np.random.default_rng(99).integers(features, size=(int(labels.max()) + 1, TOPIC))
-    common = np.minimum(rng.zipf(1.3, (rows, length)), features) - 1
-    common = (common * 2654435761) % features  # frequent words lie anywhere, as hashing puts them
+    common = draw_words(rng, rows, length, features)
     topical = own[labels[:, np.newaxis], rng.integers(TOPIC, size=(rows, length))]
     words = np.where(rng.random((rows, length)) < SHARE, topical, common)
-    indptr = np.arange(0, rows * length + 1, length, dtype=np.int32)
-    X = scipy.sparse.csr_array(
-        (np.ones(rows * length, np.float32), words.ravel().astype(np.int32), indptr),
-        shape=(rows, features),
-    )
-    X.sum_duplicates()
-    X.data[:] = 1.0
-    return X
-
-
-def best(repeats: int, work: Callable[[], Any]) -> float:
-    """The shortest of several times; a first run, which may compile, does not count."""
-    times = []
-    for _ in range(repeats + 1):
-        start = perf_counter()
-        work()
-        times.append(perf_counter() - start)
-    return min(times[1:])
+    return count_once(words, features)
 
 
 def one_at_a_time(

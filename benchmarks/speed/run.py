@@ -9,15 +9,14 @@ is a loop that reads every row and every weight it touches, and learns nothing.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import SGDClassifier
+from timing import best
+from zipf import count_once, draw_words
 
 from sureline.estimators import classifier_for
 from sureline.estimators.rows import as_rows
@@ -29,29 +28,11 @@ def documents(rows: int, length: int, bits: int) -> tuple[Any, np.ndarray]:
     """Zipf-distributed rows of about `length` distinct words among 2^bits, and their labels."""
     rng = np.random.default_rng(0)
     features = 2**bits
-    words = np.minimum(rng.zipf(1.3, (rows, length)), features) - 1
-    words = (words * 2654435761) % features  # frequent words lie anywhere, as hashing puts them
-    indptr = np.arange(0, rows * length + 1, length, dtype=np.int32)
-    X = scipy.sparse.csr_array(
-        (np.ones(rows * length, np.float32), words.ravel().astype(np.int32), indptr),
-        shape=(rows, features),
-    )
-    X.sum_duplicates()
-    X.data[:] = 1.0
+    X = count_once(draw_words(rng, rows, length, features), features)
     concept = rng.standard_normal(features).astype(np.float32)
     y = (X @ concept > 0).astype(np.int8)
     flipped = rng.random(rows) < 0.05
     return X, np.where(flipped, 1 - y, y)
-
-
-def best(repeats: int, work: Callable[..., Any], *arguments: Any) -> float:
-    """The shortest of several times; a first run, which may compile, does not count."""
-    times = []
-    for _ in range(repeats + 1):
-        start = perf_counter()
-        work(*arguments)
-        times.append(perf_counter() - start)
-    return min(times[1:])
 
 
 def learners() -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
+from timing import best
 
 import sureline
 from sureline import TextClassifier
@@ -35,16 +36,6 @@ def read(file: str | None, text: str, label: str) -> tuple[pa.Array, list[Any]]:
             labels += batch.label.to_pylist()
     order = np.random.default_rng(0).permutation(len(texts))
     return as_text([texts[k] for k in order]), [labels[k] for k in order]
-
-
-def best(repeats: int, work: Callable[[], Any]) -> float:
-    """The shortest of several times; a first run does not count."""
-    times = []
-    for _ in range(repeats + 1):
-        start = perf_counter()
-        work()
-        times.append(perf_counter() - start)
-    return min(times[1:])
 
 
 def together(jobs: list[Callable[[], Any]]) -> None:

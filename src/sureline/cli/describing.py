@@ -8,16 +8,10 @@ from typing import Any
 SHOWN = 8
 
 
-def online_of(model: Any) -> Any:
-    """The online classifier that learns the weights of a model."""
-    from sureline.estimators import TextClassifier
-
-    return model._known.online if isinstance(model, TextClassifier) else model
-
-
 def describe_model(model: Any) -> dict[str, Any]:
     """The kind of a model, its rule and the rule's parameters."""
     from sureline.estimators import TextClassifier
+    from sureline.estimators.asking import online_of
     from sureline.estimators.choosing import settings_of
 
     rule, settings = settings_of(online_of(model))

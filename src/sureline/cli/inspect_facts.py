@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sureline.cli.describing import describe_model, online_of
+from sureline.cli.describing import describe_model
 from sureline.cli.model_files import columns_of, open_model
 from sureline.estimators import TextClassifier
+from sureline.estimators.asking import online_of
 from sureline.estimators.streaming import count_features
 from sureline.model.file import read, verify
 
@@ -25,7 +26,7 @@ def find_facts(path: str, top: int, check: bool) -> dict[str, Any]:
     """All about the model in a file; with `check`, its checksum is compared."""
     opened = verify(path) if check else read(path)
     model, notes = open_model(path)
-    online = online_of(model)
+    online: Any = online_of(model)
     texts = isinstance(model, TextClassifier)
     described = describe_model(model)
     state = model._state

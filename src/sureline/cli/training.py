@@ -21,7 +21,6 @@ from sureline.cli.checkpoints import (
     random_state,
     set_random_state,
 )
-from sureline.cli.describing import online_of
 from sureline.cli.interrupting import Patience
 from sureline.cli.model_files import columns_of, open_model
 from sureline.cli.places import check_not_an_input, check_place
@@ -30,6 +29,7 @@ from sureline.cli.settings import Settings
 from sureline.data import Batch, LongestRun, Reader, mix
 from sureline.data.mixing import row_bytes
 from sureline.errors import DataError, InvalidParameter, ModelFileError
+from sureline.estimators.asking import online_of
 from sureline.estimators.learner import AGAIN, NEW, READ, Turn
 from sureline.estimators.saving import save
 from sureline.estimators.streaming import Counts, Stream, typed_labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,18 +121,7 @@ class Batch:
         indices : sequence of int
             Positions in the batch, counted from 0.
         """
-        chosen = np.asarray(indices, dtype=np.int64)
-        arrow = pa.array(chosen)
-        return Batch(
-            text=None if self.text is None else self.text.take(arrow),
-            matrix=None if self.matrix is None else narrow(self.matrix[chosen]),
-            given=None if self.given is None else self.given.take(chosen),
-            label=None if self.label is None else self.label.take(arrow),
-            weight=None if self.weight is None else self.weight[chosen],
-            source=self.source,
-            first_row=self.first_row,
-            table=None if self.table is None else self.table.take(arrow),
-        )
+        return replace(self, **take_columns(self, np.asarray(indices, dtype=np.int64)))
 
     @property
     def nbytes(self) -> int:
@@ -146,6 +135,19 @@ class Batch:
             held = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
             total += sum(int(part.nbytes) for part in held)
         return total
+
+
+def take_columns(held: Any, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """The columns that some rows of a batch, or of a part of one, have."""
+    arrow = pa.array(rows)
+    return {
+        "text": None if held.text is None else held.text.take(arrow),
+        "matrix": None if held.matrix is None else narrow(held.matrix[rows]),
+        "given": None if held.given is None else held.given.take(rows),
+        "label": None if held.label is None else held.label.take(arrow),
+        "weight": None if held.weight is None else held.weight[rows],
+        "table": None if held.table is None else held.table.take(arrow),
+    }
 
 
 def narrow(matrix: Any) -> Any:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sureline.data.badrows import BadRows
-from sureline.data.batch import Given, narrow
+from sureline.data.batch import Given, take_columns
 from sureline.data.slices import rows_not_utf8
 
 
@@ -58,17 +58,7 @@ class Part:
 
     def take(self, rows: NDArray[np.int64]) -> Part:
         """These rows alone."""
-        arrow = pa.array(rows)
-        return replace(
-            self,
-            lines=self.lines[rows],
-            text=None if self.text is None else self.text.take(arrow),
-            matrix=None if self.matrix is None else narrow(self.matrix[rows]),
-            given=None if self.given is None else self.given.take(rows),
-            label=None if self.label is None else self.label.take(arrow),
-            weight=None if self.weight is None else self.weight[rows],
-            table=None if self.table is None else self.table.take(arrow),
-        )
+        return replace(self, lines=self.lines[rows], **take_columns(self, rows))
 
 
 @dataclass

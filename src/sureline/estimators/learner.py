@@ -68,6 +68,22 @@ class Turn(NamedTuple):
 NEW, READ, AGAIN = Turn(), Turn(read=True), Turn(read=True, learned=True)
 
 
+class Examples(NamedTuple):
+    """Rows to learn, one after the other as `order` names them.
+
+    `codes` are columns where the state is wide, and 0 or 1 where two classes share one; `weight` is
+    how much each row counts; `rank` tells where each column's label stands among the sorted ones;
+    `before`, for messages, how many rows the caller learned before these.
+    """
+
+    rows: Rows
+    codes: Integers
+    weight: Floats
+    order: Integers
+    rank: Integers
+    before: int = 0
+
+
 class Learner:
     """A rule with its constants, a covariance, a scheme and a kind of number, ready to learn."""
 
@@ -143,32 +159,22 @@ class Learner:
         before: int = 0,
         turn: Turn = NEW,
     ) -> None:
-        """Learn the rows named by `order`, one after the other.
+        """Learn the rows named by `order`, one after the other; `Examples` tells what is what.
 
-        `codes` are columns where the state is wide, and 0 or 1 where two classes share one;
-        `rank` tells where each column's label stands among the sorted ones; `before`, for
-        messages, how many rows the caller learned before these. Rows are counted, where they are,
-        when they come first; curve and errors follow those that are learned for the first time.
+        Rows are counted, where they are, when they come first; curve and errors follow those that
+        are learned for the first time.
         """
         if state.layout.weighting == "idf":
             rows = self._weighed(state, rows, codes, order, not turn.read)
+        given = Examples(rows, codes, weight, order, rank, before)
         if self.calibrated and not turn.learned and state.layout.covariance == "full":
-            self._learn_and_follow(state, rows, codes, weight, order, rank)
+            self._learn_and_follow(state, given)
         else:
-            self._learn(state, rows, codes, weight, order, rank, before, turn)
+            self._learn(state, given, turn)
 
-    def _learn(
-        self,
-        state: State,
-        rows: Rows,
-        codes: Integers,
-        weight: Floats,
-        order: Integers,
-        rank: Integers,
-        before: int,
-        turn: Turn,
-    ) -> None:
+    def _learn(self, state: State, given: Examples, turn: Turn) -> None:
         """As `learn`, of rows that are scaled."""
+        rows, codes, weight, order, rank, before = given
         examples = (*rows, codes, weight, order)
         tuned = self._tuned(state, turn)
         followed = self.calibrated and not turn.learned and state.layout.covariance != "full"
@@ -406,16 +412,9 @@ class Learner:
             )
         return failed
 
-    def _learn_and_follow(
-        self,
-        state: State,
-        rows: Rows,
-        codes: Integers,
-        weight: Floats,
-        order: Integers,
-        rank: Integers,
-    ) -> None:
+    def _learn_and_follow(self, state: State, given: Examples) -> None:
         """Learn rows one by one, and let the curve follow them, where no loop does both."""
+        rows, codes, weight, order, rank, _ = given
         for i in order:
             row = rows.part(int(i), int(i) + 1)
             if state.wide:
@@ -426,7 +425,7 @@ class Learner:
             if scores.shape[1] > 1:
                 FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
             one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
-            self._learn(state, row, *one, rank, int(i), NEW)
+            self._learn(state, Examples(row, *one, rank, int(i)), NEW)
 
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the curve that has followed them."""

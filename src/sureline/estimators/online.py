@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.choosing import choose_class_weights, choose_learner
 from sureline.estimators.describing import described
-from sureline.estimators.learner import AGAIN, NEW, Floats, Integers, Learner, Turn
+from sureline.estimators.learner import AGAIN, NEW, Examples, Floats, Integers, Learner, Turn
 from sureline.estimators.merging import Merging
 from sureline.estimators.predicting import Predicting
 from sureline.estimators.rows import as_rows
@@ -141,11 +141,12 @@ class OnlineClassifier(Merging, Saving, Predicting):
             rounds = Rounds(learner, state, crew) if crew.jobs > 1 else None
             for number in range(self.max_iter):
                 order = rng.permutation(train) if self.shuffle else train
+                given = Examples(rows, codes, weight, order, rank)
                 turn = AGAIN if number else NEW
                 if rounds is None:
-                    learner.learn(state, rows, codes, weight, order, rank, turn=turn)
+                    learner.learn(state, *given, turn)
                 else:
-                    rounds.learn(rows, codes, weight, order, rank, turn)
+                    rounds.learn(given, turn)
                 if self.early_stopping:
                     right = self._winners(learner.scores(state, judged)) == answers
                     accuracies.append(float(np.average(right, weights=weight[held])))

@@ -33,13 +33,20 @@ AT_ONCE = 2.0**15
 FIRST = np.zeros(1, np.int64)
 
 
-def _keeps_variance(estimator: Any) -> bool:
-    return bool(estimator._has_variance)
+def keeps_variance(model: Any) -> bool:
+    """Whether a model knows how sure it is of its weights; it need not be fitted.
+
+    Parameters
+    ----------
+    model : TextClassifier or OnlineClassifier
+        The model.
+    """
+    return bool(model._has_variance)
 
 
 def with_variance(method: F) -> F:
     """Offer `method` only by classifiers that keep variances, so that hasattr tells."""
-    return cast(F, available_if(_keeps_variance)(method))
+    return cast(F, available_if(keeps_variance)(method))
 
 
 class Predicting(ClassifierMixin, BaseEstimator):
@@ -282,7 +289,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def _variances(self, attribute: str, rows: NDArray[Any] | None = None) -> NDArray[Any]:
         """The variances of the weights, by column, of some rows of the table; row 0 is the 1's."""
         state = self._fitted(attribute)
-        if not _keeps_variance(self):
+        if not keeps_variance(self):
             raise AttributeError(f"{type(self).__name__} keeps no variances, so has no {attribute}")
         return self._learner().variances(state, rows)
 

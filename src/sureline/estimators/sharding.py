@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
-from sureline.estimators.learner import FLOOR, NEW, Floats, Integers, Learner, Turn
+from sureline.estimators.learner import FLOOR, NEW, Examples, Floats, Learner, Turn
 from sureline.features.rows import Rows
 from sureline.model import State
 from sureline.model.rejoining import Copies
@@ -88,24 +88,16 @@ class Rounds:
         self.learner, self.crew = learner, crew
         self.copies = Copies(state, crew.jobs, crew.run)
 
-    def learn(
-        self,
-        rows: Rows,
-        codes: Integers,
-        weight: Floats,
-        order: Integers,
-        rank: Integers,
-        turn: Turn = NEW,
-    ) -> None:
-        """Learn the rows named by `order` as `Learner.learn` does, in one round."""
+    def learn(self, given: Examples, turn: Turn = NEW) -> None:
+        """Learn examples as `Learner.learn` does, in one round."""
         jobs, states = self.crew.jobs, self.copies.states
 
         def learn(number: int) -> None:
-            own = np.ascontiguousarray(order[number::jobs])
-            self.learner.learn(states[number], rows, codes, weight, own, rank, turn=turn)
+            own = np.ascontiguousarray(given.order[number::jobs])
+            self.learner.learn(states[number], *given._replace(order=own), turn)
 
         # To learn nothing compiles what is needed, once for all threads.
-        self.learner.learn(self.copies.state, rows, codes, weight, order[:0], rank, turn=turn)
+        self.learner.learn(self.copies.state, *given._replace(order=given.order[:0]), turn)
         self.crew.run(learn, range(jobs))
         self.copies.rejoin(self.learner, FLOOR * self.learner.initial_variance)
 

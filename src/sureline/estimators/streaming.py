@@ -105,6 +105,8 @@ class Stream:
     ) -> None:
         self.model = model
         self._crew = Crew(jobs) if jobs > 1 else None
+        # Two threads that share the work on every text.
+        self._pair = self._crew if jobs == 2 and isinstance(model, TextClassifier) else None
         self._shards: Shards | None = None
         self._named = None if classes is None else list(classes)
         self._classes: NDArray[Any] | None = as_labels(list(labels)) if labels else None
@@ -154,7 +156,7 @@ class Stream:
         if not len(batch):
             return
         labels = self._known_labels(batch)
-        if self._crew is None or (self._crew.jobs == 2 and batch.text is not None):
+        if self._crew is None or self._pair is not None:
             self._learn_alone(batch, labels, turn)
             return
         begin = 0
@@ -189,7 +191,7 @@ class Stream:
         known = known if self._classes is None else np.union1d(known, self._classes)
         counts = model._state.counts.copy() if fitted else np.zeros(3, np.int64)
         clock = model._state.clock if fitted else 0
-        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        weight = _weights_of(batch)
         model._take_in(batch.text, labels, weight, known, batch.given, learning=False)
         if model.__sklearn_is_fitted__():  # what was counted has not been seen by a learner
             model._state.counts[:], model._state.clock = counts, clock
@@ -228,7 +230,7 @@ class Stream:
         if not len(batch):
             return
         model = self.model
-        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        weight = _weights_of(batch)
         with model._gate.writing:
             if batch.text is not None:
                 known, weight = model._ready(labels, weight)
@@ -248,12 +250,10 @@ class Stream:
     def _learn_alone(self, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
         """Learn rows one after the other, right into the model."""
         model = self.model
-        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        weight = _weights_of(batch)
         if batch.text is not None:
-            pair = self._crew if self._crew is not None and self._crew.jobs == 2 else None
-            model._take_in(
-                *(batch.text, labels, weight, self._classes, batch.given, turn), crew=pair
-            )
+            texts = batch.text, labels, weight, self._classes, batch.given
+            model._take_in(*texts, turn, crew=self._pair)
             return
         rows, width = self._numbers(batch)
         with model._gate.writing:
@@ -410,6 +410,11 @@ def _labels_of(batch: Batch) -> NDArray[Any]:
                 "fraction; give classes, or read labels as text (--label-type text)"
             )
     return labels
+
+
+def _weights_of(batch: Batch) -> Floats:
+    """How much each row of a batch counts; 1 where nothing is said."""
+    return np.ones(len(batch)) if batch.weight is None else batch.weight
 
 
 def typed_labels(words: Sequence[str], kind: np.dtype[Any]) -> NDArray[Any]:

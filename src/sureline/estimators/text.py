@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -18,8 +17,9 @@ from sureline.data import Given, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.choosing import check_whole
 from sureline.estimators.describing import described, documented
-from sureline.estimators.explaining import Explanation, Reasons, Share, Telling, surely
+from sureline.estimators.explaining import Explanation, Telling
 from sureline.estimators.families import AROWClassifier
+from sureline.estimators.knowledge import Knowledge
 from sureline.estimators.learner import AGAIN, NEW, READ, Floats, Learner, Turn
 from sureline.estimators.merging import Merging
 from sureline.estimators.online import OnlineClassifier
@@ -27,59 +27,19 @@ from sureline.estimators.pairing import Work, learn_in_pairs, learn_in_turn
 from sureline.estimators.predicting import Piece, Predicting
 from sureline.estimators.saving import Saving
 from sureline.estimators.sharding import Crew, count_jobs
+from sureline.estimators.text_explaining import explain_text, tell_features
 from sureline.estimators.text_merging import merge_texts
 from sureline.estimators.text_options import TextOptions
 from sureline.estimators.text_saving import text_from_parts, text_parts
 from sureline.estimators.text_sharding import TextShards
 from sureline.features.rows import Rows
-from sureline.features.scheme import PIECE, Found, Room, Scheme, cut_texts
-from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, Vocabulary, largest
+from sureline.features.scheme import PIECE, Found, Room, cut_texts
+from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, largest
 from sureline.model import State
 
 TWO, ONE = np.arange(2), np.arange(1)
 # Of the estimator; TextClassifier has its own.
 UNUSED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
-
-
-Codes = tuple[NDArray[Any], dict[Any, int], NDArray[np.int64]]
-
-
-@dataclass
-class Knowledge:
-    """What a text classifier has learned: how to read, which columns there are, and the weights.
-
-    `options` are the parameters that it reads texts by. The parameters of `online` never change, so
-    neither does its learner.
-    """
-
-    scheme: Scheme
-    columns: Vocabulary | Hashing
-    online: OnlineClassifier
-    options: tuple[Any, ...]
-    _codes: Codes | None = field(default=None, init=False, repr=False, compare=False)
-
-    @cached_property
-    def learner(self) -> Learner:
-        """What learns rows."""
-        return self.online._learner()
-
-    @property
-    def codes(self) -> tuple[dict[Any, int], NDArray[np.int64]]:
-        """The column of each label, and where each column's label stands among the sorted ones."""
-        labels, known = self.online._labels, self._codes
-        if known is None or known[0] is not labels:
-            rank = np.argsort(np.argsort(labels))
-            known = labels, dict(zip(labels.tolist(), range(labels.size), strict=True)), rank
-            self._codes = known
-        return known[1:]
-
-    def shard(self, online: OnlineClassifier, columns: Vocabulary | Hashing) -> Knowledge:
-        """The same knowledge with other columns and weights."""
-        return replace(self, online=online, columns=columns)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but the learner, which compiled code belongs to."""
-        return {name: value for name, value in vars(self).items() if name != "learner"}
 
 
 @documented
@@ -393,51 +353,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         """
         check_whole(top, "top", "TextClassifier")
         check_is_fitted(self)
-        texts = as_text([text])
-        with self._gate.read():
-            known = self._known
-            found = known.scheme.read(texts)
-            places = _places(texts[0].as_py(), found, known.scheme)
-            names = self._spelled(known, found)
-            rows = self._look_up(known, found)
-            label = self._best(rows).tolist()[0]
-            weighed = known.learner.weighed(known.online._state, rows)
-            means, variances = self._columns_of(rows.indices[: rows.indptr[1]])
-            constants, spreads = self._columns_of(np.array([-1]))
-            classes = self.classes_.tolist()
-            probability = None
-            if self._has_variance:
-                chance = self._chances(*self._moments_of(rows))[0]
-                probability = float(chance[classes.index(label)])
-        values = weighed.data[: rows.indptr[1]].astype(np.float64)
-        constant = float(known.online.fit_intercept)
-        told = dict[Any, Reasons]()
-        for k, name in enumerate(classes):
-            shares = means[:, k] * values
-            order = np.argsort(-np.abs(shares), kind="stable")[:top]
-            features = tuple(
-                Share(
-                    names[j],
-                    float(means[j, k]),
-                    None if variances is None else float(variances[j, k]),
-                    float(values[j]),
-                    float(shares[j]),
-                    places.get(names[j], ()),
-                )
-                for j in order
-            )
-            spread = None
-            if variances is not None and spreads is not None:
-                spread = float(variances[:, k] @ values**2 + spreads[0, k] * constant)
-            start = float(constants[0, k]) * constant
-            told[name] = Reasons(
-                score=float(shares.sum() + start),
-                variance=spread,
-                constant=start,
-                features=features,
-                rest=float(shares.sum() - shares[order].sum()),
-            )
-        return Explanation(text, label, probability, told)
+        return explain_text(self, text, top)
 
     def top_features(self, label: Any, n: int = 10) -> list[Telling]:
         """The features that speak most surely for a class.
@@ -457,31 +373,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         """
         check_whole(n, "n", "TextClassifier")
         check_is_fitted(self)
-        classes = self.classes_.tolist()
-        if label not in classes:
-            raise InvalidParameter(
-                f"TextClassifier: there is no class {label!r}; there are "
-                f"{', '.join(map(repr, classes))}"
-            )
-        with self._gate.read():
-            known = self._known
-            means, variances = self._columns_of(np.arange(known.columns.features))
-            weights = means[:, classes.index(label)]
-            if variances is None:
-                bound = weights
-            else:
-                spread = variances[:, classes.index(label)]
-                bound = surely(weights, np.sqrt(spread))
-            count = min(n, bound.size)
-            best = np.argsort(-bound, kind="stable")[:count]
-            return [
-                Telling(
-                    known.columns.name(int(j)),
-                    float(weights[j]),
-                    None if variances is None else float(spread[j]),
-                )
-                for j in best
-            ]
+        return tell_features(self, label, n)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the columns of ``coef_``.
@@ -758,18 +650,6 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         columns = known.columns
         return columns.look_up(found, bool(self.normalize), known.online.dtype, columns.unknown)
 
-    def _spelled(self, known: Knowledge, found: Found) -> list[str]:
-        """The names of the features of one text, as the text has them, without those left out."""
-        columns = known.columns
-        names = []
-        for k in range(int(found.indptr[1])):
-            if columns.unknown < 0 and columns.find(found.keys[k]) < 0:
-                continue
-            start, length = int(found.starts[k]), int(found.lengths[k])
-            piece = found.low[start : start + abs(length)].tobytes().decode()
-            names.append(f"‹{piece}›" if length < 0 else piece)
-        return names
-
     @property
     def _has_variance(self) -> bool:
         known: Knowledge | None = self.__dict__.get("_known")
@@ -804,21 +684,3 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _places(text: str, found: Found, scheme: Scheme) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Where in a text each run of words lies, counted in characters."""
-    if scheme.ngrams is None:
-        return {}
-    at = np.cumsum(np.frombuffer(text.encode(), np.uint8) & 0xC0 != 0x80)
-    at = np.concatenate([[0], at])
-    spans, low = found.spans, found.low
-    places = dict[str, tuple[tuple[int, int], ...]]()
-    for i in range(len(spans)):
-        for n in range(scheme.ngrams[0], scheme.ngrams[1] + 1):
-            last = i + n - 1
-            if last < len(spans):
-                name = low[spans[i, 0] : spans[last, 1]].tobytes().decode()
-                where = int(at[spans[i, 2]]), int(at[spans[last, 3]])
-                places[name] = (*places.get(name, ()), where)
-    return places

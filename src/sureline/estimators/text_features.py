@@ -17,6 +17,7 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.describing import described, documented
 from sureline.estimators.merging import Merging
 from sureline.estimators.saving import Saving
+from sureline.estimators.text_merging import check_alike
 from sureline.estimators.text_options import TextOptions
 from sureline.estimators.text_saving import features_from_parts, features_parts
 from sureline.estimators.weighing import TextCounts
@@ -230,12 +231,7 @@ class TextFeatures(TextOptions, Merging, Saving, TransformerMixin, BaseEstimator
         merged = type(self)(**given)
         for number, model in enumerate(models, 1):
             for name, ours in given.items():
-                theirs = getattr(model, name)
-                if ours != theirs:
-                    raise InvalidParameter(
-                        "merge takes models that read texts alike, but "
-                        f"{name} is {ours!r} in model 1 and {theirs!r} in model {number}"
-                    )
+                check_alike(name, ours, getattr(model, name), number)
         merged._begin()
         several: list[Any] = [model._columns_ for model in models]
         places: list[Any] = [None] * len(models)

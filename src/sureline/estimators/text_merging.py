@@ -11,30 +11,25 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
+from sureline.estimators.knowledge import Knowledge
 from sureline.estimators.merging import check_models, merged_state
+from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.text_options import OPTIONS
 from sureline.features.joining import join_hashings, join_vocabularies
 from sureline.features.vocabulary import Hashing, Vocabulary
 from sureline.model.merging import How, check_how
 
 if TYPE_CHECKING:
-    from sureline.estimators.online import OnlineClassifier
     from sureline.estimators.text import TextClassifier
 
 
 def merge_texts(models: Sequence[TextClassifier], how: How) -> TextClassifier:
     """The merged classifier; those given are left alone."""
-    from sureline.estimators.text import Knowledge
-
     first = models[0]
     for number, model in enumerate(models, 1):
         pairs = zip(OPTIONS, first._known.options, model._known.options, strict=False)
         for name, ours, theirs in pairs:
-            if ours != theirs:
-                raise InvalidParameter(
-                    "merge takes models that read texts alike, but "
-                    f"{name} is {ours!r} in model 1 and {theirs!r} in model {number}"
-                )
+            check_alike(name, ours, theirs, number)
         if type(model._known.online) is not type(first._known.online):
             raise InvalidParameter(
                 f"merge takes models of one rule, but model 1 has a "
@@ -66,3 +61,12 @@ def merge_texts(models: Sequence[TextClassifier], how: How) -> TextClassifier:
     merged._known = Knowledge(first._known.scheme, columns, online, first._known.options)
     online.__dict__["_own_gate"] = merged._gate
     return merged
+
+
+def check_alike(name: str, ours: Any, theirs: Any, number: int) -> None:
+    """Refuse to merge models that read texts by different values of a parameter."""
+    if ours != theirs:
+        raise InvalidParameter(
+            "merge takes models that read texts alike, but "
+            f"{name} is {ours!r} in model 1 and {theirs!r} in model {number}"
+        )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sureline.errors import InvalidParameter, ModelFileError
+from sureline.estimators.knowledge import Knowledge
+from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.saving import (
     class_named,
     classifier_from_parts,
@@ -145,9 +147,6 @@ def text_from_parts(
     cls: type[TextClassifier], metadata: Mapping[str, Json], tensors: Mapping[str, Array]
 ) -> TextClassifier:
     """The text classifier whose file holds these metadata and tensors."""
-    from sureline.estimators.online import OnlineClassifier
-    from sureline.estimators.text import Knowledge
-
     older = {"weighting": None, "calibration": None}  # what once there was none of
     parameters = {**older, **member(metadata, "parameters", dict)}
     model: TextClassifier = parameters_from_json(cls, parameters)

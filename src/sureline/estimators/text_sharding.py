@@ -14,13 +14,14 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sureline.data import Given
+from sureline.estimators.knowledge import Knowledge
 from sureline.estimators.learner import NEW, Floats, Turn
 from sureline.estimators.sharding import Crew, Shards
 from sureline.features.joining import join_hashings, join_vocabularies
 from sureline.features.vocabulary import Hashing
 
 if TYPE_CHECKING:
-    from sureline.estimators.text import Knowledge, TextClassifier
+    from sureline.estimators.text import TextClassifier
 
 
 class TextShards(Shards):

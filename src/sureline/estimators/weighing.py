@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels.counting import COUNT, WEIGH_ROWS
+from sureline.model.adding import count_more
 from sureline.model.state import Layout, State
 
 Labels = NDArray[Any]
-MOST = np.iinfo(np.int32).max
 
 
 class TextCounts:
@@ -112,8 +112,7 @@ class TextCounts:
         rows = np.arange(many) if places is None else places[:many]
         rows = np.concatenate([[0], rows + 1])
         for k, column in enumerate(columns.tolist()):
-            total = state.tallies[rows, column].astype(np.int64) + theirs.tallies[: many + 1, k]
-            state.tallies[rows, column] = np.minimum(total, MOST)
+            count_more(state.tallies, (rows, column), theirs.tallies[: many + 1, k])
             state.tokens[column] += theirs.tokens[k]
 
 

@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from sureline.data import Batch, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
+from sureline.estimators.asking import checked_rows
 from sureline.estimators.online import OnlineClassifier
+from sureline.estimators.predicting import keeps_variance
 from sureline.estimators.streaming import answer
 from sureline.evaluation.report_counts import Facts, Tally
 from sureline.evaluation.report_facts import Findings, Gathering
@@ -80,7 +82,7 @@ def write_report(
     rows, labels = _as_batch(model, X), as_labels(y).tolist()
     if len(rows) != len(labels):
         raise DataError(f"write_report: there are {len(rows):,} rows but {len(labels):,} labels")
-    tally, gathering = Tally(model.classes_, bool(model._has_variance)), Gathering(model)
+    tally, gathering = Tally(model.classes_, keeps_variance(model)), Gathering(model)
     for start in range(0, len(rows), ROWS):
         batch = rows.slice(start, start + ROWS)
         answers = answer(model, batch)
@@ -120,6 +122,4 @@ def _as_batch(model: TextClassifier | OnlineClassifier, X: Any) -> Batch:
     """Rows given in Python as a batch."""
     if isinstance(model, TextClassifier):
         return Batch(text=as_text(X))
-    from scipy.sparse import csr_array
-
-    return Batch(matrix=csr_array(model._checked(X, "no_validation", reset=False)))
+    return Batch(matrix=checked_rows(model, X))

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.estimators import TextClassifier
+from sureline.estimators.asking import online_of
 from sureline.estimators.choosing import settings_of
 from sureline.estimators.explaining import Telling
+from sureline.estimators.predicting import keeps_variance
 from sureline.estimators.streaming import Answers, count_features
 from sureline.evaluation.reliability import Calibration
 from sureline.evaluation.report_counts import Facts
@@ -95,7 +97,7 @@ class Gathering:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._sureness = Sureness(bool(model._has_variance))
+        self._sureness = Sureness(keeps_variance(model))
         self._along = ErrorAlongRows()
         self._mistakes = SurestMistakes()
         self._strange = StrangeWords(model) if StrangeWords.can_tell(model) else None
@@ -191,7 +193,7 @@ def describe(model: Any) -> dict[str, str]:
         A fitted model.
     """
     texts = isinstance(model, TextClassifier)
-    rule, values = settings_of(model._known.online if texts else model)
+    rule, values = settings_of(online_of(model))
     settings = [f"{name} = {value}" for name, value in values.items()]
     seen, passes = model.n_seen_, int(model.n_iter_)
     told = {

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.estimators import TextClassifier
+from sureline.estimators.asking import name_of, weights_of
 from sureline.estimators.explaining import Share, Telling, surely
+from sureline.estimators.predicting import keeps_variance
+from sureline.estimators.streaming import count_features
 
 Floats = NDArray[np.float64]
 AT_ONCE = 2**21  # weights that are looked at together
@@ -40,14 +43,13 @@ def telling_features(model: Any, n: int) -> list[list[Telling]]:
     >>> [found[0].feature for found in telling_features(model, 1)]
     ['lunch', 'a']
     """
-    texts = isinstance(model, TextClassifier)
-    features = int(model.n_features_ if texts else model.n_features_in_)
+    features = count_features(model)
     classes = model.classes_.size
     best = [np.zeros((0, 4)) for _ in range(classes)]  # bound, -feature, weight, variance
     least = np.full(classes, -np.inf)
     step = max(1, AT_ONCE // classes)
     for start in range(0, features, step):
-        means, variances = model._columns_of(np.arange(start, min(start + step, features)))
+        means, variances = weights_of(model, np.arange(start, min(start + step, features)))
         bound = means if variances is None else surely(means, np.sqrt(variances))
         rows, columns = np.nonzero((means > 0.0) & (bound > least))
         for k in np.unique(columns).tolist():
@@ -59,11 +61,11 @@ def telling_features(model: Any, n: int) -> list[list[Telling]]:
             best[k] = held
             if len(held) == n:
                 least[k] = held[-1, 0]
-    unsure = bool(model._has_variance)
+    unsure = keeps_variance(model)
     return [
         [
             Telling(
-                model._known.columns.name(int(-feature)) if texts else str(int(-feature)),
+                name_of(model, int(-feature)),
                 float(weight),
                 float(variance) if unsure else None,
             )
@@ -141,7 +143,7 @@ def _pull(towards: Share | None, away: Share | None) -> Pull:
 
 def _number_pulls(model: Any, row: Any, predicted: Any, true: Any) -> list[Pull]:
     features, values = row
-    means, variances = model._columns_of(features)
+    means, variances = weights_of(model, features)
     classes = model.classes_.tolist()
     k = classes.index(predicted)
     shares = means[:, k] * values

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.estimators import TextClassifier
+from sureline.estimators.asking import knowledge_of
 from sureline.estimators.explaining import spread_over_words
 from sureline.evaluation.report_features import Pull
 from sureline.features.scheme import Found
@@ -162,7 +163,7 @@ class StrangeWords:
     """
 
     def __init__(self, model: TextClassifier) -> None:
-        self._known = model._known
+        self._known = knowledge_of(model)
         self._words = self._strange = 0
         self._counts: dict[int, int] = {}
         self._names: dict[int, str] = {}
@@ -173,7 +174,7 @@ class StrangeWords:
         """Whether a model has a column for each single word, so that it knows what it has met."""
         if not isinstance(model, TextClassifier):
             return False
-        known = model._known
+        known = knowledge_of(model)
         words = known.scheme.ngrams
         return isinstance(known.columns, Vocabulary) and words is not None and words[0] == 1
 

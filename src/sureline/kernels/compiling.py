@@ -21,7 +21,7 @@ from numba.extending import register_jitable
 
 REAL = {"float32": types.float32, "float64": types.float64}
 f8, i8, flag = types.float64, types.int64, types.boolean
-PLAIN = bool(vars(config)["DISABLE_JIT"])
+PLAIN = bool(vars(config)["DISABLE_JIT"])  # nothing is compiled: every function runs as it stands
 SILENT = nullcontext()
 
 STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)

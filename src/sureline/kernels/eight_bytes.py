@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic, register_jitable
+
+from sureline.kernels.compiling import PLAIN
 
 U = np.uint64
 EIGHT = ir.IntType(64)
@@ -82,10 +84,9 @@ def _first_byte_slowly(marks: Any) -> int:
     return 8 if not marks else ((marks & -marks).bit_length() - 1) // 8
 
 
-SLOWLY = vars(config)["DISABLE_JIT"]
-load8: Any = _load8_slowly if SLOWLY else intrinsic(_load8)
-store8: Any = _store8_slowly if SLOWLY else intrinsic(_store8)
-first_byte: Any = _first_byte_slowly if SLOWLY else intrinsic(_first_byte)
+load8: Any = _load8_slowly if PLAIN else intrinsic(_load8)
+store8: Any = _store8_slowly if PLAIN else intrinsic(_store8)
+first_byte: Any = _first_byte_slowly if PLAIN else intrinsic(_first_byte)
 
 
 @register_jitable

@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic, register_jitable
+
+from sureline.kernels.compiling import PLAIN
 
 LOG_2 = math.log(2.0)
 ROOT_2 = math.sqrt(2.0)
@@ -41,7 +43,6 @@ def _plain_from_bits(bits: int) -> float:
     return float(np.int64(bits).view(np.float64))
 
 
-PLAIN = vars(config)["DISABLE_JIT"]
 bits_of: Any = _plain_bits_of if PLAIN else intrinsic(_bits_of)
 from_bits: Any = _plain_from_bits if PLAIN else intrinsic(_from_bits)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
+
+from sureline.kernels.compiling import PLAIN
 
 LINE = 64  # bytes of a cache line
 
@@ -39,7 +41,7 @@ def _nothing(table: Any, row: int, byte: int) -> None:
     """The stand-in where nothing is compiled."""
 
 
-prefetch_at: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_prefetch_at)
+prefetch_at: Any = _nothing if PLAIN else intrinsic(_prefetch_at)
 
 
 @register_jitable

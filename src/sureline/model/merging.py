@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sureline.errors import InvalidParameter
+from sureline.model.adding import count_more, merge_curves
 from sureline.model.state import Layout, State
 from sureline.rules import OwnKernel, Rule
 
@@ -113,32 +114,18 @@ def merge_states(
     return merged
 
 
-def merge_curves(curves: Sequence[Floats]) -> Floats:
-    """The curve that several agree on, each as firmly as it is known; their precisions add up."""
-    total, pull = np.zeros((2, 2)), np.zeros(2)
-    for curve in curves:
-        precision = np.array([[curve[2], curve[3]], [curve[3], curve[4]]])
-        precision += 1e-9 * np.eye(2)  # of those that nothing is known of, the mean
-        total += precision
-        pull += precision @ curve[:2]
-    place = np.linalg.solve(total, pull)
-    return np.array([*place, total[0, 0], total[0, 1], total[1, 1]])
-
-
 def _add_counts(
     merged: State,
     states: Sequence[State],
     classes: Sequence[Indices],
     rows: Sequence[Indices | None],
 ) -> None:
-    """Add up how many rows of each class have had each feature, as far as can be counted."""
-    most = np.iinfo(np.int32).max
+    """Add up how many rows of each class have had each feature."""
     for state, places, numbers in zip(states, classes, rows, strict=True):
         have = min(state.features, merged.features) + 1
         where = np.arange(have) if numbers is None else table_rows(numbers)
         for k, place in enumerate(places):
-            total = merged.tallies[where, place].astype(np.int64) + state.tallies[: where.size, k]
-            merged.tallies[where, place] = np.minimum(total, most)
+            count_more(merged.tallies, (where, place), state.tallies[: where.size, k])
             merged.tokens[place] += state.tokens[k]
 
 

@@ -21,7 +21,6 @@ as of squared gradients, add up, and so do clocks and counters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +29,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sureline.kernels.rejoining import FIND_MOVED, REJOIN_ROWS
-from sureline.model.merging import Floats, Indices, Learning, invert, merge_curves, table_rows
+from sureline.model.adding import count_more, merge_curves
+from sureline.model.merging import Floats, Indices, Learning, invert, table_rows
 from sureline.model.state import State
 from sureline.rules import OwnKernel
 
@@ -78,17 +78,7 @@ class Copies:
             if learned is not None and learned[number][1] is None:
                 same = learned[number][0].table.shape[0]
             table[same:] = state.table[same:]
-            made = replace(
-                state,
-                table=table,
-                covariance=state.covariance.copy(),
-                stamps=state.stamps.copy(),
-                counts=state.counts.copy(),
-                tallies=state.tallies.copy(),
-                tokens=state.tokens.copy(),
-                curve=state.curve.copy(),
-                errors=state.errors.copy(),
-            )
+            made = state.copy(table)
             if learned is not None:
                 _fill(made, *learned[number])
             return made
@@ -125,8 +115,7 @@ class Copies:
         state = self.state
         if state.layout.counted:
             added = sum(each.tallies.astype(np.int64) - state.tallies for each in self.states)
-            total = np.minimum(state.tallies + added, np.iinfo(np.int32).max)
-            state.tallies[:] = total
+            count_more(state.tallies, ..., added)
             state.tokens[:] += sum(each.tokens - state.tokens for each in self.states)
         state.errors[:] += sum(each.errors - state.errors for each in self.states)
         moved = [each.curve for each in self.states if (each.curve != state.curve).any()]

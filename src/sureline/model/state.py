@@ -157,11 +157,11 @@ class State:
         )
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
-    def copy(self) -> State:
-        """A state that further learning leaves alone."""
+    def copy(self, table: NDArray[Any] | None = None) -> State:
+        """A state that further learning leaves alone, on a table that is filled if one is given."""
         return replace(
             self,
-            table=self.table.copy(),
+            table=self.table.copy() if table is None else table,
             covariance=self.covariance.copy(),
             stamps=self.stamps.copy(),
             counts=self.counts.copy(),

@@ -2,7 +2,7 @@
 
 Counts add up: the merged model has those of its start and what every partition has counted since;
 so do the errors that r may follow. Of the curve, precision and precision × place add up, as
-`merge_curves` adds them.
+`sureline.model.adding` has them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.model.adding import count_more, curve_of, curve_sums
 from sureline.model.merging import CHUNK
 from sureline.model.state import State
 
 Array = NDArray[Any]
 Counted = tuple[Array, Array, Array]  # features, classes, how many
 TEXTS, TOKENS = range(2)  # the totals of a class, as the features of rows
-LEAST = 1e-9  # the precision of what nothing is known of
-MOST = np.iinfo(np.int32).max
 
 
 def tallies_since(
@@ -100,9 +99,7 @@ def curve_since(start: State, state: State) -> Array:
     errors = state.errors - start.errors
     if (state.curve == start.curve).all():
         return np.array([*errors, *np.zeros(5)])
-    place, (h11, h12, h22) = state.curve[:2], state.curve[2:]
-    precision = np.array([[h11 + LEAST, h12], [h12, h22 + LEAST]])
-    return np.array([*errors, precision[0, 0], h12, precision[1, 1], *(precision @ place)])
+    return np.array([*errors, *curve_sums(state.curve)])
 
 
 def add_tallies(state: State, start: State, some: Iterator[Counted], totals: Counted) -> None:
@@ -131,8 +128,8 @@ def add_tallies(state: State, start: State, some: Iterator[Counted], totals: Cou
     np.add.at(state.tokens, classes[~texts], more[~texts])
     for numbers, places, counts in (some_totals, *some):
         where = numbers + 1, places
-        total = state.tallies[where].astype(np.int64) + counts
-        state.tallies[where] = np.clip(total, 0, MOST)
+        fewest = -state.tallies[where]  # no count falls below 0
+        count_more(state.tallies, where, np.maximum(counts, fewest))
 
 
 def set_curve(state: State, start: State, sums: Array) -> None:
@@ -148,7 +145,5 @@ def set_curve(state: State, start: State, sums: Array) -> None:
         The sums of what `curve_since` gives.
     """
     state.errors, state.curve = start.errors + sums[:2], start.curve.copy()
-    h11, h12, h22, *pull = sums[2:].tolist()
-    if h11:
-        place = np.linalg.solve(np.array([[h11, h12], [h12, h22]]), np.array(pull))
-        state.curve = np.array([*place, h11, h12, h22])
+    if sums[2]:
+        state.curve = curve_of(sums[2:])
