@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.rivals.entries import Entry
-from benchmarks.rivals.timing import memory_above
+from benchmarks.speed.timing import memory_above
 from threadpoolctl import threadpool_info, threadpool_limits
 
 NAME = "NumPy"

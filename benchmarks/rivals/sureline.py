@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version as installed
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -17,7 +18,8 @@ import pyarrow as pa
 from benchmarks.rivals.calls import single_calls, single_rows
 from benchmarks.rivals.data import Rows, Split
 from benchmarks.rivals.entries import Clocked, Entry
-from benchmarks.rivals.timing import memory_above, run_program
+from benchmarks.rivals.timing import run_program
+from benchmarks.speed.timing import memory_above
 
 from sureline import AROWClassifier, CWClassifier, TextClassifier
 from sureline.data import Reader
@@ -183,15 +185,16 @@ def predict(split: Split) -> list[Entry]:
         "TextClassifier": {},
         'TextClassifier("hash")': {"features": "hash"},
     }
-    for told, settings in kinds.items():
-        model = TextClassifier(shuffle=False, **settings)
+    for (told, settings), jobs in product(kinds.items(), (1, 2)):
+        model = TextClassifier(shuffle=False, n_jobs=jobs, **settings)
         model.fit(split.train.column, split.train.labels)
         for kind, given in (("a list of strings", test.listed), ("an Arrow column", test.column)):
             entries.append(
                 Entry(
-                    f"{told}.predict, {kind.split()[1]}",
+                    f"{told}.predict, n_jobs={jobs}, {kind.split()[1]}",
                     f"finds words and pairs in {kind}, and classifies",
                     partial(model.predict, given),
+                    threads=jobs,
                     accuracy=lambda answers: np.mean(answers == test.labels),
                     tag="list" if kind == "a list of strings" else "arrow",
                 )

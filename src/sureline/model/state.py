@@ -61,13 +61,23 @@ class Layout:
                 f"raise memory_limit_gb, or {cure}"
             )
 
-    def allocate(self, features: int, columns: int, limit_gb: float, owner: str) -> State:
-        """A state that has seen nothing, or an error that tells what it would have taken."""
+    def allocate(
+        self,
+        features: int,
+        columns: int,
+        limit_gb: float,
+        owner: str,
+        known: NDArray[Any] | None = None,
+    ) -> State:
+        """A state that has seen nothing, or an error that tells what it would have taken.
+
+        The table begins with the rows that are `known`.
+        """
         self.check(features, columns, limit_gb, owner)
         full = self.covariance == "full"
         rows = features + 1
         initial = np.asarray(self.initial[:1] if full else self.initial, self.dtype)
-        table = repeated(np.repeat(initial[:, np.newaxis], columns, axis=1), rows)
+        table = repeated(np.repeat(initial[:, np.newaxis], columns, axis=1), rows, known)
         matrices = (columns, rows, rows) if full else (0, 0, 0)
         covariance: NDArray[Any] = np.zeros(matrices, self.dtype)
         if full:
@@ -80,12 +90,18 @@ class Layout:
         )
 
 
-def repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
-    """The same row many times; copying ever longer parts is much faster than broadcasting."""
+def repeated(row: NDArray[Any], times: int, known: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Known rows, and behind them the same one again and again, until there are enough.
+
+    Copying ever longer parts is much faster than broadcasting.
+    """
     table = np.empty((times, *row.shape), row.dtype)
-    table[:1], done = row, 1
-    while done < times:
-        table[done : 2 * done] = table[: min(done, times - done)]
+    rest = table
+    if known is not None:
+        table[: len(known)], rest = known, table[len(known) :]
+    rest[:1], done = row, 1
+    while done < len(rest):
+        rest[done : 2 * done] = rest[: min(done, len(rest) - done)]
         done *= 2
     return table
 
@@ -194,8 +210,8 @@ class State:
         columns = self.table.shape[2]
         doubled = max(features, 2 * have)
         fits = self.layout.size_gb(doubled, columns) <= limit_gb
-        larger = self.layout.allocate(doubled if fits else features, columns, limit_gb, owner)
-        larger.table[: have + 1] = self.table
+        features = doubled if fits else features
+        larger = self.layout.allocate(features, columns, limit_gb, owner, self.table)
         larger.covariance[:, : have + 1, : have + 1] = self.covariance
         larger.stamps[: self.stamps.shape[0]] = self.stamps
         larger.tallies[: self.tallies.shape[0]], larger.tokens[:] = self.tallies, self.tokens
