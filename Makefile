@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test coverage check bench reproduce docs uncache clean
+.PHONY: demo test coverage check bench trend reproduce docs uncache clean
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
@@ -28,6 +28,13 @@ bench: $(VENV)/.bench $(VENV)/.rivals ## rivals on the same work, and how our ow
 	$(BIN)/python benchmarks/speed/words.py
 	$(BIN)/python benchmarks/speed/text.py
 	$(BIN)/python benchmarks/speed/threads.py
+	$(BIN)/python benchmarks/speed/roofline.py
+	$(BIN)/python benchmarks/speed/slopes.py
+
+trend: $(VENV)/.bench ## how fast this commit is, kept beside others; `asv publish` draws it
+	cd benchmarks/trend && $(abspath $(BIN))/asv machine --yes >/dev/null
+	cd benchmarks/trend && $(abspath $(BIN))/asv run -E existing:$(abspath $(BIN))/python \
+		--set-commit-hash $$(git rev-parse HEAD) $(ARGS)
 
 reproduce: $(VENV)/.plots ## a paper's tables and figures: make reproduce PAPER=crammer2012cw
 	@$(BIN)/sureline reproduce $(PAPER) $(ARGS)

@@ -1,0 +1,1 @@
+"""What asv measures, commit by commit."""
