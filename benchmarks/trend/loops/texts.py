@@ -14,7 +14,7 @@ from sureline.data import sms_spam
 class Texts:
     """Whole runs and single texts."""
 
-    params = ["vocabulary", "hash"]
+    params = ("vocabulary", "hash")
     param_names = ("features",)
 
     def setup(self, features: Any) -> None:
