@@ -1,0 +1,111 @@
+"""Where the time goes between raw texts and a model, and between raw texts and labels.
+
+Texts are read (words are found, and counted within each text), their features get columns (a table
+of fingerprints is searched and grows) and their rows are learned; to classify, columns are looked
+up and rows are scored. The same steps that `fit` and `predict` take are taken here one by one, a
+piece of the texts at a time, on one thread, and timed. The best of several runs is told. It prints
+Markdown.
+
+    python benchmarks/speed/stages.py imdb.parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from text import read
+
+from sureline import TextClassifier
+from sureline.features.scheme import cut_texts
+
+
+class Stopwatch:
+    """Sums up times by name."""
+
+    def __init__(self) -> None:
+        self.times: Counter[str] = Counter()
+
+    def take(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do some work, and add its time to the others of that name."""
+        start = perf_counter()
+        made = work(*arguments)
+        self.times[name] += perf_counter() - start
+        return made
+
+
+def learn(texts: Any, labels: np.ndarray, settings: dict[str, Any]) -> tuple[Counter[str], int]:
+    """The times of one pass, and how many nonzeros were learned."""
+    watch, nonzeros = Stopwatch(), 0
+    model = TextClassifier(shuffle=False, **settings).partial_fit(
+        texts[:1], labels[:1], classes=np.unique(labels)
+    )
+    known = model._known
+    columns, learner, dtype = known.columns, known.learner, known.online.dtype
+    codes = np.searchsorted(model.classes_, labels)
+    rank, state = np.arange(model.classes_.size), known.online._state
+    for piece in cut_texts(texts):
+        found = watch.take("read", known.scheme.read_piece, texts, None, piece)
+        room = watch.take("make room", columns.reserve, found, 0)
+        state = watch.take("make room", state.with_features, room, np.inf, "")
+        rows, _ = watch.take("give columns", columns.enter, found, 0, True, dtype)
+        count = len(rows)
+        every = np.ones(count), np.arange(count), rank
+        watch.take("learn", learner.learn, state, rows, codes[piece], *every)
+        nonzeros += int(rows.indptr[-1])
+    return watch.times, nonzeros
+
+
+def classify(model: TextClassifier, texts: Any) -> tuple[Counter[str], int]:
+    """The times of one classification, and how many nonzeros were scored."""
+    watch, nonzeros, known = Stopwatch(), 0, model._known
+    for piece in cut_texts(texts):
+        found = watch.take("read", known.scheme.read_piece, texts, None, piece)
+        rows = watch.take("look up", model._look_up, known, found)
+        watch.take("score", known.learner.scores, model._state, rows)
+        nonzeros += int(rows.indptr[-1])
+    return watch.times, nonzeros
+
+
+def show(title: str, runs: list[tuple[Counter[str], int]], megabytes: float) -> None:
+    """Print the best run's stages."""
+    times, nonzeros = min(runs, key=lambda run: sum(run[0].values()))
+    total = sum(times.values())
+    print(f"\n**{title}**, {nonzeros / 1e6:.1f} million nonzeros\n")
+    print("| stage | seconds | share | MB/s | ns a nonzero |\n|---|---:|---:|---:|---:|")
+    for name, seconds in (*times.items(), ("all", total)):
+        print(
+            f"| {name} | {seconds:.3f} | {seconds / total:.0%} | {megabytes / seconds:.0f} "
+            f"| {seconds / nonzeros * 1e9:.1f} |"
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", nargs="?", help="texts with the columns text and label")
+    parser.add_argument("--repeats", type=int, default=5)
+    found = parser.parse_args()
+    texts, told = read(found.file, "text", "label")
+    labels = np.asarray(told)
+    megabytes = texts.nbytes / 1e6
+    kinds: dict[str, dict[str, Any]] = {
+        "A column for every feature": {},
+        "Hashing to 2^22 columns": {"features": "hash"},
+    }
+    for title, settings in kinds.items():
+        runs = [learn(texts, labels, settings) for _ in range(found.repeats + 1)]
+        show(f"{title}: learning", runs[1:], megabytes)
+        model = TextClassifier(shuffle=False, **settings).fit(texts, labels)
+        answers = [classify(model, texts) for _ in range(found.repeats + 1)]
+        show(f"{title}: classifying", answers[1:], megabytes)
+
+
+if __name__ == "__main__":
+    main()
