@@ -54,6 +54,11 @@ WEIGHTS = {
         "`partial_fit` takes weights from 0 to 1. 0 leaves the example out."
     ),
 }
+KIND_OF_WEIGHT = {
+    "cost": "a cost",
+    "relative-cost": "a cost, relative to the largest",
+    "share": "a share, relative to the largest",
+}
 PROX = "After a gradient step to (μ̃, σ̃), the terms of volume and size are minimised exactly."
 PRIMAL = (
     "The exact solver moves in the dual; this gives the interval that a dual point stands for, the "
@@ -80,6 +85,13 @@ Rules with a mark under *none* keep no variance, so they have no `variance_`,
 `decision_distribution` or `predict_proba`. Some of them keep numbers of their own for every
 feature, which are not variances either: {own}.
 
+## The weight of an example
+
+`sample_weight` and `class_weight` multiply to the weight c of an example. What it does depends on
+the problem that the rule solves; [Concepts](../concepts.md#example-weights) tells more.
+
+{weights}
+
 ## Solved over all examples at once
 
 A box of weights is no online rule: it has no covariance and no scheme, but an interval for every
@@ -98,6 +110,7 @@ What the covariances are is told in [Concepts](../concepts.md#covariances), what
 {pages}
 ```
 """
+WEIGHT = re.compile(r"\bweight c\b|\bweight of an example\b")
 LABELS = ("Problem", "Symbols", "Differs", "Cite")
 
 
@@ -130,6 +143,7 @@ def index_page(known: dict[str, Rule]) -> str:
         legend=", ".join(f"**{letter(scheme)}** `{scheme}`" for scheme in SCHEMES),
         table="\n".join(table(heads, rows, centred=len(heads) - 2)),
         own=", ".join(own),
+        weights="\n".join(table(["Rule", "A weight is", "What it does"], weights(known))),
         boxes="\n".join(
             table(
                 ["Rule", "Offered by"],
@@ -138,6 +152,16 @@ def index_page(known: dict[str, Rule]) -> str:
         ),
         pages="\n".join(f"{name} <{name}>" for name in [*known, *batch_rules()]),
     )
+
+
+def weights(known: dict[str, Rule]) -> list[list[str]]:
+    """What a weight means for each rule: its kind, and the differences that speak of it."""
+    rows = []
+    for name, rule in known.items():
+        told = [text for text in rule.paragraphs("Differs") if WEIGHT.search(text)]
+        words = " ".join(escaped(capitalised(text)) for text in told) or "–"
+        rows.append([f"[`{name}`]({name}.md)", KIND_OF_WEIGHT[rule.weight], words])
+    return rows
 
 
 def letter(scheme: str) -> str:

@@ -239,8 +239,8 @@ def test_every_rule_has_a_page_with_its_source(rule_pages: ModuleType, tmp_path:
 
 
 def test_table_of_rules_shows_every_combination(rule_pages: ModuleType) -> None:
-    lines = rule_pages.index_page(rules()).splitlines()
-    shown = set()
+    combinations, _ = rule_pages.index_page(rules()).split("## The weight of an example")
+    lines, shown = combinations.splitlines(), set()
     for name in rules():
         (row,) = [line for line in lines if line.startswith(f"| [`{name}`]")]
         marks = [cell.strip() for cell in row.split("|")[3:-1]]
@@ -253,6 +253,18 @@ def test_table_of_rules_shows_every_combination(rule_pages: ModuleType) -> None:
         for scheme, kept in rule.schemes.items()
         for covariance in kept
     }
+
+
+def test_table_of_weights_tells_what_one_means_for_every_rule(rule_pages: ModuleType) -> None:
+    rows = {row[0].split("`")[1]: row[1:] for row in rule_pages.weights(rules())}
+    assert set(rows) == set(rules())
+    assert all(re.search(r"weight", told) for _, told in rows.values())
+    assert rows["arow"] == [
+        "a cost",
+        "A weight c multiplies the two costs, which is r/c in place of r.",
+    ]
+    shares = {name for name, (kind, _) in rows.items() if kind.startswith("a share")}
+    assert shares == {"cw-stdev", "cw-variance"}
 
 
 @pytest.mark.parametrize(

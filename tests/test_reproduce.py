@@ -58,6 +58,7 @@ def test_papers_are_listed(run):
     assert (code, err) == (0, "")
     assert "dredze2008 " in out
     assert "crammer2012cw " in out
+    assert "defaults " in out
     code, out, err = run("reproduce", "--json")
     listed = {each["paper"]: each["title"] for each in json.loads(out)}
     assert listed == list_papers(ROOT / "experiments")
@@ -102,6 +103,11 @@ def test_the_checkout_is_found_here_or_where_it_is_said_to_be(nowhere, monkeypat
     monkeypatch.chdir(folder.parent)
     assert find_experiments(None) == folder
     assert list_papers(folder) == {"some2020": "Some paper, 2020."}
+    (folder / "other").mkdir()
+    (folder / "other" / "run.py").write_text('"""No paper."""', encoding="utf-8")
+    assert list_papers(folder) == {"some2020": "Some paper, 2020."}
+    (folder / "other" / "claims.csv").touch()
+    assert list_papers(folder) == {"other": "No paper.", "some2020": "Some paper, 2020."}
 
 
 def test_options_reach_the_paper_and_its_code_comes_back(nowhere, capfd):

@@ -28,7 +28,8 @@ def reproduce(
         typer.Argument(
             metavar="PAPER",
             show_default=False,
-            help="Which paper. Default: list those that there are.",
+            help="Which paper; or defaults, the comparison that the defaults of TextClassifier "
+            "are chosen from. Default: list those that there are.",
             autocompletion=complete_papers,
         ),
     ] = None,

@@ -46,15 +46,18 @@ def _holds_papers(folder: Path) -> bool:
 
 
 def list_papers(folder: Path) -> dict[str, str]:
-    """The papers by name, with the first line of what their run.py says of itself."""
+    """The papers by name, with the first line of what their run.py says of itself.
+
+    A paper's folder has what it prints, paper.csv. The comparison that defaults are chosen from is
+    no paper, but has claims.csv and is run in the same way.
+    """
     import ast
 
     papers = {}
-    for path in sorted(folder.glob("*/paper.csv")):
-        run = path.with_name("run.py")
-        if run.is_file():
+    for run in sorted(folder.glob("*/run.py")):
+        if any(run.with_name(name).is_file() for name in ("paper.csv", "claims.csv")):
             said = ast.get_docstring(ast.parse(run.read_text(encoding="utf-8"))) or ""
-            papers[path.parent.name] = said.partition("\n")[0]
+            papers[run.parent.name] = said.partition("\n")[0]
     return papers
 
 

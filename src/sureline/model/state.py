@@ -119,8 +119,9 @@ class State:
     how many rows there were, and `tokens` each class's nonzeros. Two classes that share a column
     have two counts all the same, in the order of their labels.
 
-    `curve` is how scores become probabilities, and how firmly that is known. `errors` sums up how
-    far scores missed before rows were learned, squared, and the rows, where r follows them.
+    `curve` is how scores become probabilities, and how firmly that is known. `errors` sums up the
+    squares of scores before rows were learned, those on the wrong side and all, where r follows
+    them.
     """
 
     layout: Layout

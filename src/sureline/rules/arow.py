@@ -95,10 +95,11 @@ register(
                 0.0,
                 float("inf"),
                 "How little an example counts: a large r learns slowly and forgives wrong labels, "
-                "a small one follows every example. With 'auto' r follows the rows: it is 3 times "
-                "the mean of (1 − m)² over the rows with a margin m below 1, each measured before "
-                "it is learned, in the first pass. That is made for texts under weighting='nb'; on "
-                "plain rows it is too large, and a number does better.",
+                "a small one follows every example. With 'auto' r follows the rows: it is 6 times "
+                "the root of the share that margins below 0 have in the squares of all margins, "
+                "each measured before the row is learned, in the first pass. That is made for "
+                "texts under weighting='nb'; on plain rows it is too large, and a number does "
+                "better.",
                 grid=COSTS,
                 auto=True,
             ),
