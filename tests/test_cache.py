@@ -77,7 +77,7 @@ def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp
     code = FIT.format(*model)
     first = {name.removeprefix("sureline.") for name in compiled_by(code, tmp_path)}
     assert used <= first
-    inlined = {"shared", "dropped", "sum_row", "noise_of", "follow_error"}
+    inlined = {"shared", "dropped", "sum_row", "noise_of", "follow_error", "next_row", "prefetch"}
     assert {name.rpartition(".")[2] for name in first - used} <= inlined
     assert compiled_by(code, tmp_path) == []
 

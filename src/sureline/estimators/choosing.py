@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from sureline.errors import InvalidParameter
-from sureline.estimators.learner import ONE_VS_REST, SCHEMES, Learner
+from sureline.estimators.learner import SCHEMES, Learner
 from sureline.rules import Parameter, Rule, rules
 
 FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
@@ -30,7 +30,7 @@ def choose_learner(estimator: Any) -> Learner:
         value = getattr(estimator, name)
         if not isinstance(value, (bool, np.bool_)):
             raise InvalidParameter(f"{owner}: {name} must be True or False, got {value!r}")
-    choices = {"dtype": ("float32", "float64"), "scheme": (*SCHEMES, ONE_VS_REST), **rule.choices}
+    choices = {"dtype": ("float32", "float64"), "scheme": tuple(SCHEMES), **rule.choices}
     for name, allowed in choices.items():
         value = getattr(estimator, name)
         if value not in allowed:

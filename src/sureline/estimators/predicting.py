@@ -327,10 +327,10 @@ class Predicting(ClassifierMixin, BaseEstimator):
         All answers are about the same classes: when one arrives, they begin again.
         """
         check_is_fitted(self)
-        pieces = self._pieces(X)
-        jobs = count_jobs(self.n_jobs, type(self).__name__) if len(pieces) > 1 else 1
         while True:
             look = partial(self._look, self.classes_, answer)
+            pieces = self._pieces(X)
+            jobs = count_jobs(self.n_jobs, type(self).__name__) if len(pieces) > 1 else 1
             if jobs == 1:
                 found = [look(piece) for piece in pieces]
             else:
