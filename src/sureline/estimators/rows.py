@@ -22,7 +22,7 @@ def as_rows(X: Any) -> Rows:
             f"X is a damaged sparse matrix: column numbers run from {X.indices.min()} to "
             f"{X.indices.max()}, but it has {X.shape[1]} columns"
         )
-    elif not X.has_canonical_format or np.count_nonzero(X.data) != X.data.size:
+    elif not X.has_canonical_format or not X.data.all():
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()
