@@ -25,7 +25,8 @@ class Entry:
     """One way of doing a contest's work.
 
     `run` is what is timed; `accuracy` is given what it returned, and is not timed. `warm` says
-    whether a run that does not count comes first, which is pointless for programs of their own.
+    whether a run that does not count comes first, which is pointless for programs of their own;
+    `once`, that one run is enough, as for one that takes long and is compared with seconds.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Entry:
     accuracy: Callable[[Any], float] | None = None
     tag: str = ""
     warm: bool = True
+    once: bool = False
     count: int = 0  # of calls in a run, where single calls are what matters
     figures: Callable[[], dict[str, float]] | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 from collections.abc import Callable
 from time import perf_counter
@@ -11,6 +12,7 @@ from typing import Any
 from benchmarks.rivals.entries import Clocked, Entry, Row
 
 Watch = Callable[[str], None]
+NO_FILES = "PYTHONDONTWRITEBYTECODE"
 
 
 def clock(work: Callable[[], Any]) -> Clocked:
@@ -30,7 +32,7 @@ def measure(entries: list[tuple[str, Entry]], repeats: int, watch: Watch) -> lis
     rows = [Row(rival, entry) for rival, entry in entries]
     for turn in range(repeats + 1):
         for row in rows:
-            if row.problem or (turn == 0 and not row.entry.warm):
+            if row.problem or (turn == 0 and not row.entry.warm) or (turn > 1 and row.entry.once):
                 continue
             watch(f"{row.entry.name}, {f'run {turn} of {repeats}' if turn else 'first run'}")
             try:
@@ -62,8 +64,12 @@ def explain(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(told.split())[:200]}"
 
 
-def run_program(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, and keep what it prints."""
+def run_program(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, and keep what it prints.
+
+    Python keeps its own compiled files, as it does unless it is told not to.
+    """
+    inherited = {key: value for key, value in os.environ.items() if key != NO_FILES}
     return subprocess.run(  # noqa: S603
-        command, capture_output=True, text=True, check=True, **options
+        command, capture_output=True, text=True, check=True, env=inherited | environment
     )
