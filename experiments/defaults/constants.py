@@ -156,7 +156,7 @@ FORMULAS = {
     "mistakes": Formula("8 times the share of mistakes", _mistakes, _add_mistake),
     "share": Formula("10 w", _whole_share, _add_whole, (_add_both,)),
     "third-root": Formula("4.5 times the third root of w", _third_root, _add_third, (_add_both,)),
-    "distance": Formula("5 √w, with |m| in place of m²", _root_of_sums, _add_distance),
+    "distance": Formula("5 √w, with the size of m in place of m²", _root_of_sums, _add_distance),
 }
 
 
