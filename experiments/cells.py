@@ -215,7 +215,11 @@ class _Parser(ArgumentParser):
 
 
 def read_arguments(
-    description: str | None, folder: Path, parts: Sequence[str], given: Sequence[str] | None = None
+    description: str | None,
+    folder: Path,
+    parts: Sequence[str],
+    given: Sequence[str] | None = None,
+    module: str = "run",
 ) -> Namespace:
     """The options that every paper's run.py takes.
 
@@ -229,6 +233,8 @@ def read_arguments(
         The tables and figures, such as ``table2`` and ``figure1``.
     given : sequence of str, default=None
         The arguments; by default, the command line's.
+    module : str
+        Which module of the folder is run. One that is not run.py has a results file of its own.
 
     Returns
     -------
@@ -238,7 +244,7 @@ def read_arguments(
         ``shared`` (the results file of cells that several papers have in common).
     """
     parser = _Parser(
-        prog=f"python -m experiments.{folder.name}.run",
+        prog=f"python -m experiments.{folder.name}.{module}",
         description=description,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -277,9 +283,9 @@ def read_arguments(
         options.parts.append(name)
     kept = options.output or open_cache("results", folder.name + "-quick" * options.quick)
     kept.mkdir(parents=True, exist_ok=True)
-    options.results = kept / "cells.jsonl"
+    options.results = kept / ("cells.jsonl" if module == "run" else f"{module}.jsonl")
     options.shared = options.results
-    if options.output is None and not options.quick:
+    if options.output is None and not options.quick and module == "run":
         options.shared = open_cache("results", "shared") / "cells.jsonl"
     if options.output is None:
         options.output = kept if options.quick else folder

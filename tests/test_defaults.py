@@ -1,6 +1,9 @@
 """The experiment that defaults are chosen from: noise, held-out rows, the choice, the tables."""
 
+import json
+import os
 import re
+import subprocess
 import sys
 from itertools import pairwise
 
@@ -17,6 +20,7 @@ if str(ROOT) not in sys.path:
 
 from experiments.cells import Cell
 from experiments.claims import FAILS, HOLDS, IN_PART, UNTESTED, read_claims
+from experiments.defaults import constants
 from experiments.defaults import run as run_module
 from experiments.defaults.contest import (
     BASELINES,
@@ -53,6 +57,8 @@ from experiments.defaults.report import (
 from experiments.defaults.texts import CHOOSING, FOLDS, TASKS, Texts, flip, hold_out, open_texts
 from experiments.protocol import pack, unpack
 from experiments.tables import read_figures
+
+from sureline import TextClassifier
 
 HERE = ROOT / "experiments" / "defaults"
 MAIN = [task for task, info in TASKS.items() if info.kind != "further"]
@@ -102,8 +108,6 @@ def test_tasks_are_split_and_carry_two_headers_only(news):
 
 
 def test_the_present_default_is_a_candidate():
-    from sureline import TextClassifier
-
     texts = ["win a free prize", "lunch at noon", "free money", "see you at lunch"] * 3
     labels = ["spam", "ham"] * 6
     mine = candidate(find_default()).make(order=3).fit(texts, labels)
@@ -138,6 +142,19 @@ def test_a_run_records_error_and_marks(news):
         assert record["error"] < 40
     later = work(Cell("talk", "arow-nb-1.0", str(Run("test", order=1))), {"data": news})
     assert "right" not in later
+
+
+def test_another_seed_gives_other_orders(news, monkeypatch):
+    orders = []
+    monkeypatch.setattr(
+        "experiments.defaults.contest.Candidate.make",
+        lambda self, passes=1, order=None, **others: orders.append(order) or made(self, **others),
+    )
+    made = lambda self, **others: TextClassifier(self.estimator(), **others)  # noqa: E731
+    for given in ({"data": news}, {"data": news, "seed": 2}):
+        for order in (0, 3):
+            work(Cell("sci", "arow-nb-1.0", str(Run("choose", order=order))), given)
+    assert orders == [0, 3, 10, 13]
 
 
 def test_vowpal_wabbit_learns_two_classes_and_many(news):
@@ -292,6 +309,16 @@ def test_the_best_svm_has_one_c_for_all_or_one_for_each():
     assert results.error("sci", BEST_SVM) == pytest.approx(9)
 
 
+def test_goals_by_task_come_with_the_p_value_of_mcnemars_test():
+    behind = make_records(lambda task: 11 if task in ("enron-b", "dvd") else 6, 9)
+    told = [one.ours for one in list_goals(sort_out(behind), "arow-nb-1.0")]
+    # Of 100 texts each, the default errs on two more than LinearSVC, and on no other.
+    assert "Enron B -2.00, p = 0.500" in told[4]
+    assert told[6] == "above on 11 of 12; not DVD -2.00, p = 0.500"
+    lost = sort_out(make_records(lambda task: 40 if task == "enron-b" else 6, 9))
+    assert "Enron B -31.00, p < 0.001" in list_goals(lost, "arow-nb-1.0")[4].ours
+
+
 def test_significance_is_counted_by_task_and_over_tasks():
     found = make_records(lambda task: 2 if task == "sci" else 20 if task == "talk" else 9, 9)
     results = sort_out(found)
@@ -330,6 +357,91 @@ def test_tables_leave_out_what_has_not_been_run_everywhere():
     results = sort_out(make_records(6, 9, noise=NOISE))
     noise = table_noise(results, results.main, ("arow-nb-1.0",), "arow-nb-1.0")
     assert noise.endswith("| **AROW, nb, r = 1** | 6.00 | 16.00 | 26.00 | 36.00 |")
+
+
+# -- constants ---------------------------------------------------------------------------------
+
+
+def judge_alone(variant, data):
+    """A variant's results on few texts, from a process that compiles nothing."""
+    asked = json.dumps({"variant": variant, "tasks": ["sci"], "data": data})
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.defaults.constants", "--alone", asked],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_variant_is_one_and_constants_of_labels_change_them_only(news):
+    present, calibrated, other = (
+        judge_alone(name, news) for name in (constants.PRESENT, "calibrating.FIRM=20", "mistakes")
+    )
+    losses = [
+        [one[f"sci 0 {order}"]["log loss"] for order in range(4)]
+        for one in (present, calibrated, other)
+    ]
+    assert len({tuple(each) for each in losses}) == 3
+    labels = [
+        [one[f"sci {noise} {order}"]["error"] for noise in (0, 10, 20) for order in range(4)]
+        for one in (present, calibrated)
+    ]
+    assert labels[0] == labels[1]
+
+
+def test_every_constant_has_its_present_value_among_those_tried():
+    for constant in constants.CONSTANTS:
+        assert constant.present in constant.values
+        assert len(constant.variants()) == len(constant.values) - 1
+    names = [name for one in constants.CONSTANTS for name in one.variants()]
+    assert len(names) == len(set(names))
+    assert not set(names) & set(constants.FORMULAS)
+    with pytest.raises(ValueError, match="there is no variant 'nonsense'"):
+        constants.put_in("nonsense")
+
+
+def test_the_formula_on_record_is_the_one_in_the_code():
+    from sureline.kernels import noise
+
+    assert noise.noise_of(np.array([3.0, 9.0])) == pytest.approx(
+        noise.FACTOR * np.sqrt((3.0 + noise.FIRST * noise.WEIGHT) / (9.0 + noise.WEIGHT))
+    )
+    for formula in constants.FORMULAS.values():
+        errors = np.zeros(2)
+        for m in (0.5, -1.0, 3.0, -0.2):
+            r = formula.follow(errors, m)
+        assert r == formula.r(errors) > 0
+
+
+def test_tables_of_constants_show_gaps_from_the_present_values():
+    def results(error, loss):
+        return {
+            f"{task} {noise} {order}": {"error": error + order * (noise == 20)}
+            | ({} if noise else {"log loss": loss, "calibration error": 0.02, "by chance": 0.01})
+            for task in ("sci", "sms")
+            for noise in (0, 10, 20)
+            for order in range(4)
+        }
+
+    names = [name for one in constants.CONSTANTS for name in one.variants()]
+    found = {name: results(9.0, 0.3) for name in (constants.PRESENT, *names, *constants.FORMULAS)}
+    found["noise.FACTOR=3"] = results(9.25, 0.3)
+    found["calibrating.FIRM=20"] = results(9.0, 0.31)
+    labels = constants.table_labels(found, ("sci", "sms"))
+    assert "| r auto: factor | 3 | 9.75 | +0.25 ± 0.00 | 9.25 | 9.25 | 10.75 |" in labels
+    assert "| r auto: factor | **6** | 9.50 | – | 9.00 | 9.00 | 10.50 |" in labels
+    assert "calibration" not in labels
+    trust = constants.table_trust(found, ("sci", "sms"))
+    assert (
+        "| calibration: first precision | 20 | 0.3100 | +0.0100 ± 0.0000 | 0.0200 | "
+        "+0.0000 ± 0.0000 | 0.0100 |" in trust
+    )
+    figures = constants.list_figures(found)
+    assert figures["error, noise 20 order 3", "sms", "noise.FACTOR=3"].value == 12.25
 
 
 # -- the command, and what is on record --------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from experiments.cells import Cell, Record, Settings
-from experiments.defaults.texts import CHOOSING, TASKS, Labels, flip, hold_out, open_texts
+from experiments.defaults.texts import CHOOSING, FOLDS, TASKS, Labels, flip, hold_out, open_texts
 from experiments.protocol import Marks, pack
 from experiments.tasks import MissingData
 
@@ -359,20 +359,21 @@ def plan_reliability(name: str, tasks: Sequence[str], orders: int) -> list[Cell]
 def work(cell: Cell, settings: Settings) -> Record:
     """What the results file holds of a run: the error in %, and which test rows were right.
 
-    The only setting is ``data``.
+    The settings are ``data`` and ``seed``; another seed gives other random orders.
     """
     folder = str(settings["data"]) if settings.get("data") else None
     run = Run.read(cell.stage)
+    order = run.order + FOLDS * int(settings.get("seed", 0))
     train, test = open_texts(cell.task, folder)
     labels = flip(cell.task, train.label, run.noise)
     if cell.learner in BASELINES:
         judge = BASELINES[cell.learner].judge
-        return _record(judge(cell.task, folder, labels, run.passes, run.order), run)
+        return _record(judge(cell.task, folder, labels, run.passes, order), run)
     one, ngrams = candidate(cell.learner), TASKS[cell.task].ngrams
     if run.part == "reliability":
         found = {}
         for way in ("online", None):
-            model = one.make(run.passes, run.order, ngrams=ngrams, calibration=way)
+            model = one.make(run.passes, order, ngrams=ngrams, calibration=way)
             chance = model.fit(train.text, labels).predict_proba(test.text)
             told = calibration(chance, test.label, model.classes_, bins=BINS)
             found[way or "none"] = {
@@ -387,7 +388,7 @@ def work(cell: Cell, settings: Settings) -> Record:
         kept, held = hold_out(train, run.order)
         # Those that judge are right about their labels, whatever the others are.
         labels, train, test = labels[kept], train.take(kept), train.take(held)
-    model = one.make(run.passes, run.order, ngrams=ngrams).fit(train.text, labels)
+    model = one.make(run.passes, order, ngrams=ngrams).fit(train.text, labels)
     return _record(model.predict(test.text) == test.label, run)
 
 

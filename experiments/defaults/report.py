@@ -30,7 +30,7 @@ from experiments.tables import NONE, Figure, Figures, make_table, show_gap
 from numpy.typing import NDArray
 from scipy.stats import binom, wilcoxon
 
-from sureline.evaluation import mcnemar, mean_rank
+from sureline.evaluation import McNemar, mcnemar, mean_rank
 
 SURE = 0.05  # the level at which a difference counts as significant
 FEW = 10  # test texts; a bin with fewer is not drawn
@@ -77,9 +77,11 @@ class Results:
         known = {name: mean for name, mean in means.items() if not np.isnan(mean)}
         return min(known, key=lambda name: known[name]) if known else SVM
 
-    def right(self, task: str, learner: str, passes: int = 1) -> NDArray[np.bool_] | None:
+    def right(
+        self, task: str, learner: str, passes: int = 1, noise: int = 0
+    ) -> NDArray[np.bool_] | None:
         """Which test texts a learner got right, in its first order."""
-        record = self.runs.get((task, learner, Run("test", 0, passes, 0)))
+        record = self.runs.get((task, learner, Run("test", noise, passes, 0)))
         return unpack(record["right"]) if record else None
 
     @property
@@ -156,18 +158,23 @@ class Choice:
         return self.names[int(np.argmin(self.means))]
 
     def behind(self, name: str) -> tuple[float, float]:
-        """How far a candidate is behind the best, and the standard error of that.
-
-        An order holds out a part of its own and serves all levels of noise, so that the means over
-        noise are what varies: by order, within a task.
-        """
+        """How far a candidate is behind the best, and the standard error of that."""
         best, one = (self.names.index(each) for each in (self.best, name))
-        gaps = (self.errors[one] - self.errors[best]).mean(axis=1)
-        orders = gaps.shape[1]
-        if orders < 2:
-            return float(gaps.mean()), float("nan")
-        spread = gaps.var(axis=1, ddof=1) / orders
-        return float(gaps.mean()), float(np.sqrt(spread.sum()) / gaps.shape[0])
+        return mean_gap(self.errors[one], self.errors[best])
+
+
+def mean_gap(mine: Floats, others: Floats) -> tuple[float, float]:
+    """The mean difference of errors by task, noise and order, and the standard error of that.
+
+    An order holds out a part of its own and serves all levels of noise, so that the means over
+    noise are what varies: by order, within a task.
+    """
+    gaps = (mine - others).mean(axis=1)
+    orders = gaps.shape[1]
+    if orders < 2:
+        return float(gaps.mean()), float("nan")
+    spread = gaps.var(axis=1, ddof=1) / orders
+    return float(gaps.mean()), float(np.sqrt(spread.sum()) / gaps.shape[0])
 
 
 def choose(results: Results, names: Iterable[str]) -> Choice | None:
@@ -271,13 +278,24 @@ def duel(results: Results, learner: str, passes: int, rival: str = SVM) -> tuple
     """On how many tasks a learner is significantly better, neither, and worse: McNemar's test."""
     signs = []
     for task in results.tasks:
-        a, b = results.right(task, learner, passes), results.right(task, rival)
-        if a is None or b is None:
-            continue
-        found = mcnemar(a, b)
-        sure = found.p_value < SURE
-        signs.append(int(np.sign(found.only_a - found.only_b)) if sure else 0)
+        found = compare(results, task, learner, passes, rival)
+        if found is not None:
+            sure = found.p_value < SURE
+            signs.append(int(np.sign(found.only_a - found.only_b)) if sure else 0)
     return signs.count(1), signs.count(0), signs.count(-1)
+
+
+def compare(
+    results: Results, task: str, learner: str, passes: int, rival: str = SVM, noise: int = 0
+) -> McNemar | None:
+    """McNemar's test of a learner against another on a task, in the first order."""
+    a = results.right(task, learner, passes, noise)
+    b = results.right(task, rival, noise=noise)
+    return None if a is None or b is None else mcnemar(a, b)
+
+
+def _show_chance(p: float) -> str:
+    return NONE if np.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def rank_sum(
@@ -312,8 +330,7 @@ def table_all(results: Results, short: Sequence[str], present: str) -> str:
         against, chance = NONE, NONE
         if name not in (SVM, BEST_SVM, OWN_SVM):
             against = " / ".join(map(str, duel(results, name, passes)))
-            p = rank_sum(results, name, passes, results.main)
-            chance = NONE if np.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+            chance = _show_chance(rank_sum(results, name, passes, results.main))
         label = _name(name, results)
         label = f"**{label}**" if name == present else label
         rows.append((label, _passes(name, passes), *means, f"{rank:.1f}", against, chance))
@@ -503,11 +520,20 @@ def list_goals(results: Results, present: str, prefix: str = "") -> list[Claim]:
             task: results.error(task, SVM, noise) - results.error(task, present, noise)
             for task in tasks
         }
-        told = ", ".join(f"{TASKS[task].title} {show_gap(gap)}" for task, gap in gaps.items())
+
+        def tell(task: str) -> str:
+            found = compare(results, task, present, 1, noise=noise)
+            told = f"{TASKS[task].title} {show_gap(gaps[task])}"
+            if found is None:
+                return told
+            p = _show_chance(found.p_value)
+            return f"{told}, p {p}" if p.startswith("<") else f"{told}, p = {p}"
+
+        told = "; ".join(map(tell, gaps))
         if len(gaps) > 4:
-            behind = [TASKS[task].title for task, gap in gaps.items() if gap <= 0]
+            behind = [task for task, gap in gaps.items() if gap <= 0]
             told = f"above on {len(gaps) - len(behind)} of {len(gaps)}"
-            told += f"; not {', '.join(behind)}" * bool(behind)
+            told += f"; not {'; '.join(map(tell, behind))}" * bool(behind)
         if near is None:
             good = sum(gap > 0 for gap in gaps.values())
             verdict = HOLDS if good == len(gaps) else IN_PART if good > len(gaps) / 2 else FAILS

@@ -74,8 +74,10 @@ def main(given: list[str] | None = None) -> None:
     present = find_default()
     names = names if present in names else (*names, present)
 
+    settings = {"data": options.data} | ({"seed": options.seed} if options.seed else {})
+
     def run(cells: list[Cell]) -> dict[Cell, Record]:
-        return run_cells(cells, work, options.results, {"data": options.data}, options.jobs)
+        return run_cells(cells, work, options.results, settings, options.jobs)
 
     found = run(plan_choice(names, tasks, orders, noise))
     choice = choose(sort_out(found), names)
