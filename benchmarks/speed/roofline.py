@@ -42,7 +42,7 @@ def stream(numbers: Any) -> float:
 def follow(places: Any) -> int:
     """Read places each of which tells the next: the time of one access to memory."""
     at = 0
-    for _ in range(places.size):
+    for _ in range(places.shape[0]):
         at = places[at, 0]
     return at
 

@@ -3,8 +3,8 @@
 Each line doubles or quadruples one number and leaves the others alone. The slope is that of a
 straight line through the logarithms: 1 where cost grows in proportion, 0 where it stays the same.
 Times are the best of several whole calls of `fit`, one pass, compiled code warm, divided by the
-nonzeros, or megabytes, that were learned. Memory is by how much it rose at most during a call,
-beyond the rows that lie there already. It prints Markdown.
+nonzeros, or megabytes, that were learned. Memory is that of the arrays of the fitted model, the
+room included that it keeps for features to come. It prints Markdown.
 
     python benchmarks/speed/slopes.py imdb.parquet
 """
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from text import read
-from timing import best, memory_above
+from timing import best
 from zipf import count_once, draw_words
 
 from sureline import AROWClassifier, TextClassifier
@@ -34,7 +34,7 @@ class Line(NamedTuple):
     value: int
     work: float
     seconds: float
-    megabytes: float | None
+    megabytes: float
 
 
 def rows_of(nonzeros: int, features: int, classes: int = 2) -> tuple[Any, np.ndarray]:
@@ -55,8 +55,13 @@ def rows_of(nonzeros: int, features: int, classes: int = 2) -> tuple[Any, np.nda
 
 
 def take(value: int, work: float, fit: Callable[[], Any], repeats: int) -> Line:
-    """Time a fit, and see how much memory it takes."""
-    return Line(value, work, best(repeats, fit), memory_above(fit))
+    """Time a fit, and see how large the model is."""
+    model = fit()
+    held: list[Any] = [*vars(model._state).values()]
+    if isinstance(model, TextClassifier):
+        held += [*model._known.columns.held, *model._known.columns.held.names]
+    size = sum(each.nbytes for each in held if isinstance(each, np.ndarray))
+    return Line(value, work, best(repeats, fit), size / 1e6)
 
 
 def fit_rows(X: Any, y: np.ndarray, **settings: Any) -> Callable[[], Any]:
@@ -128,19 +133,17 @@ def show(title: str, varied: str, unit: str, scale: float, lines: list[Line]) ->
     """Print the lines of one table, and their slopes."""
     print(f"\n**{title}**\n")
     each = "ms a MB" if scale == 1.0 else "ns a nonzero"
-    print(f"| {varied} | {unit} | seconds | {each} | MB of memory |")
+    print(f"| {varied} | {unit} | seconds | {each} | MB of the model |")
     print("|---:|---:|---:|---:|---:|")
     for line in lines:
         one = line.seconds / line.work * (1e3 if scale == 1.0 else 1e9)
-        memory = "" if line.megabytes is None else f"{line.megabytes:,.0f}"
         print(
             f"| {line.value:,} | {line.work / scale:,.1f} | {line.seconds:.3f} | {one:.1f} "
-            f"| {memory} |"
+            f"| {line.megabytes:,.1f} |"
         )
-    told = f"Slope of time {slope(lines, lambda line: line.seconds):.2f}"
-    if all(line.megabytes for line in lines):
-        told += f", of memory {slope(lines, lambda line: line.megabytes or 0.0):.2f}"
-    print(f"\n{told}.", flush=True)
+    time = slope(lines, lambda line: line.seconds)
+    memory = slope(lines, lambda line: line.megabytes)
+    print(f"\nSlope of time {time:.2f}, of memory {memory:.2f}.", flush=True)
 
 
 def main() -> None:

@@ -47,16 +47,20 @@ def learn(texts: Any, labels: np.ndarray, settings: dict[str, Any]) -> tuple[Cou
     known = model._known
     columns, learner, dtype = known.columns, known.learner, known.online.dtype
     codes = np.searchsorted(model.classes_, labels)
-    rank, state = np.arange(model.classes_.size), known.online._state
+    online, rank = known.online, np.arange(model.classes_.size)
     for piece in cut_texts(texts):
-        found = watch.take("read", known.scheme.read_piece, texts, None, piece)
-        room = watch.take("make room", columns.reserve, found, 0)
-        state = watch.take("make room", state.with_features, room, np.inf, "")
-        rows, _ = watch.take("give columns", columns.enter, found, 0, True, dtype)
-        count = len(rows)
-        every = np.ones(count), np.arange(count), rank
-        watch.take("learn", learner.learn, state, rows, codes[piece], *every)
-        nonzeros += int(rows.indptr[-1])
+        found, begin = watch.take("read", known.scheme.read_piece, texts, None, piece), 0
+        while begin < len(found):
+            room = watch.take("make room", columns.reserve, found, begin)
+            online._state = watch.take("make room", online._state.with_features, room, np.inf, "")
+            rows, stop = watch.take("give columns", columns.enter, found, begin, True, dtype)
+            some = codes[piece.start + begin : piece.start + stop]
+            every = np.ones(len(rows)), np.arange(len(rows)), rank
+            watch.take("learn", learner.learn, online._state, rows, some, *every)
+            nonzeros += int(rows.indptr[-1])
+            begin = stop
+            if columns.full:
+                watch.take("forget names", model._prune, known)
     return watch.times, nonzeros
 
 
