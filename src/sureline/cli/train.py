@@ -155,8 +155,9 @@ def train(
             "--jobs",
             metavar="N",
             show_default=False,
-            help="Learn with N threads, -1 for one a core: each learns a share of the rows, and "
-            "after every pass they are joined. Default: 1.",
+            help="Learn with N threads, -1 for one a core. Two share the work on texts and learn "
+            "what one would; more, or on numbers, learn a share of the rows each, and after every "
+            "pass they are joined. Default: 1.",
             rich_help_panel=LEARNING,
         ),
     ] = None,
