@@ -107,7 +107,7 @@ def test_resuming_says_where_it_goes_on_and_ends_with_the_same_bytes(run):
         == """\
 sureline: going on from c.sureline, after 15 examples
     examples classes    features     error     since  changing
-          16       2          50    25.00%     0.00%   100.00%
+          16       2          50    18.75%     0.00%   100.00%
 """
     )
     assert Path("m").read_bytes() == whole
