@@ -529,7 +529,8 @@ def test_a_stored_curve_that_makes_no_sense_is_left_out():
 def test_steps_of_an_axis_are_round_and_few(low, size, most):
     steps = round_steps(low, low + size, most)
     assert len(steps) <= most + 1
-    assert all(low - 1e-6 * size <= step <= low + size + 1e-6 * size for step in steps)
+    slack = 1e-6 * size + 4 * np.spacing(abs(low) + size)  # as near as floats get
+    assert all(low - slack <= step <= low + size + slack for step in steps)
 
 
 # -- in Python ---------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def feature_ablation(
     >>> for each in feature_ablation(model, texts[:1000], labels[:1000], folds=5):
     ...     print(each.without, each.features, f"{each.change:+.3f}")
     None 14674 +0.000
-    1 word 11295 +0.050
+    1 word 11295 +0.054
     2 words 3379 -0.002
     """
     scaled = False

@@ -174,7 +174,7 @@ def progressive(
     >>> texts, labels = sms_spam()
     >>> found = progressive(TextClassifier(), texts[:2000], labels[:2000])
     >>> round(found.error, 4)
-    0.0295
+    0.033
     >>> curve = found.curve(points=4)
     >>> curve.examples.tolist(), curve.recent.round(2).tolist()
     ([500, 1000, 1500, 2000], [0.0, 0.01, 0.03, 0.01])
