@@ -32,8 +32,8 @@ bench: $(VENV)/.bench $(VENV)/.rivals ## rivals on the same work, and how our ow
 	$(BIN)/python benchmarks/speed/slopes.py
 
 trend: $(VENV)/.bench ## how fast this commit is, kept beside others; `asv publish` draws it
-	cd benchmarks/trend && $(abspath $(BIN))/asv machine --yes >/dev/null
-	cd benchmarks/trend && $(abspath $(BIN))/asv run -E existing:$(abspath $(BIN))/python \
+	cd benchmarks && $(abspath $(BIN))/asv machine --yes >/dev/null
+	cd benchmarks && $(abspath $(BIN))/asv run -E existing:$(abspath $(BIN))/python \
 		--set-commit-hash $$(git rev-parse HEAD) $(ARGS)
 
 reproduce: $(VENV)/.plots ## a paper's tables and figures: make reproduce PAPER=crammer2012cw

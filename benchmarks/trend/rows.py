@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+from speed.zipf import count_once, draw_words
 
 from sureline import AROWClassifier, CWClassifier, PAClassifier
 
@@ -15,13 +15,7 @@ ROWS, LENGTH = 10_000, 120
 def draw(features: int, classes: int) -> tuple[Any, np.ndarray]:
     """Rows of words by Zipf's law, whose labels a linear concept tells."""
     rng = np.random.default_rng(0)
-    words = (np.minimum(rng.zipf(1.3, (ROWS, LENGTH)), features) - 1) * 2654435761 % features
-    indptr = np.arange(0, ROWS * LENGTH + 1, LENGTH, dtype=np.int32)
-    X = scipy.sparse.csr_array(
-        (np.ones(words.size, np.float32), words.ravel().astype(np.int32), indptr),
-        shape=(ROWS, features),
-    )
-    X.sum_duplicates()
+    X = count_once(draw_words(rng, ROWS, LENGTH, features), features)
     scores = X @ rng.standard_normal((features, classes)).astype(np.float32)
     return X, np.asarray(scores).argmax(axis=1)
 

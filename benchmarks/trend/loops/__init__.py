@@ -1,1 +1,0 @@
-"""What asv measures, commit by commit."""
