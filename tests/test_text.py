@@ -79,7 +79,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_fit_equals_partial_fit_in_any_split(kind, many, monkeypatch):
     monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", 300)
-    monkeypatch.setattr(sureline.estimators.text, "KEPT_NAMES", 150)
+    monkeypatch.setattr(sureline.features.vocabulary, "KEPT_NAMES", 150)
     texts, labels = topics() if many else (TEXTS, LABELS)
     whole = TextClassifier(shuffle=False, **KINDS[kind]).fit(texts, labels)
     at_once = TextClassifier(**KINDS[kind]).partial_fit(texts, labels)
@@ -316,7 +316,7 @@ def test_it_works_in_pipelines_and_searches():
     pipeline = make_pipeline(TextFeatures(), SGDClassifier(random_state=0))
     assert cross_val_score(pipeline, TEXTS, LABELS, cv=3).mean() > 0.9
     search = GridSearchCV(TextClassifier(random_state=0), {"ngrams": [(1, 1), (1, 2)]}, cv=3)
-    assert search.fit(TEXTS, LABELS).best_score_ > several(0.93, 0.8)
+    assert search.fit(TEXTS, LABELS).best_score_ > several(0.93, 0.7)
     model = TextClassifier(AROWClassifier(r=3.0), ngrams=(1, 3))
     assert clone(model).get_params()["estimator__r"] == 3.0
     assert repr(model) == "TextClassifier(estimator=AROWClassifier(r=3.0), ngrams=(1, 3))"

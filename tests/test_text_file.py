@@ -43,7 +43,7 @@ def test_a_loaded_model_is_the_same_and_goes_on_the_same(kind, many, tmp_path):
 
 def test_names_are_forgotten_and_learned_again_as_without_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", 300)
-    monkeypatch.setattr(sureline.estimators.text, "KEPT_NAMES", 150)
+    monkeypatch.setattr(sureline.features.vocabulary, "KEPT_NAMES", 150)
     path, half = tmp_path / "named.sureline", len(TEXTS) // 2
     model = TextClassifier(features="hash", bits=14).partial_fit(TEXTS[:half], LABELS[:half])
     assert model._known.columns.held.sizes[1] > 1  # only some texts give names by now

@@ -34,7 +34,7 @@ from sureline.estimators.text_saving import text_from_parts, text_parts
 from sureline.estimators.text_sharding import TextShards
 from sureline.features.rows import Rows
 from sureline.features.scheme import PIECE, Found, Room, cut_texts
-from sureline.features.vocabulary import KEPT_NAMES, KEPT_SHARE, Hashing, largest
+from sureline.features.vocabulary import KEPT_SHARE, Hashing, largest
 from sureline.model import State
 
 TWO, ONE = np.arange(2), np.arange(1)
@@ -621,8 +621,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         if isinstance(columns, Hashing):
             named = columns.named_columns()
             weights = np.abs(known.learner.weights(state, named + 1)).max(axis=1)
-            since = max(int(columns.held.sizes[1]), 1)
-            held: Any = columns.pruned(largest(weights, KEPT_NAMES), since)
+            held: Any = columns.forgetful(weights)
             with online._gate.change():
                 columns.held = held
             return

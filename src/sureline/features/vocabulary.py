@@ -305,6 +305,11 @@ class Hashing:
         """The columns with names, in order of naming."""
         return self.held.columns[: self.held.sizes[0]]
 
+    def forgetful(self, weights: NDArray[Any]) -> Named:
+        """The names of the columns of the largest weights; from now on fewer texts give names."""
+        since = max(int(self.held.sizes[1]), 1)
+        return self.pruned(largest(weights, KEPT_NAMES), since)
+
     def pruned(self, kept: NDArray[np.intp], since: int) -> Named:
         """The names with these numbers alone, in their order, and so many texts since."""
         columns = self.held.columns[kept]

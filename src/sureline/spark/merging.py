@@ -19,13 +19,11 @@ from sureline.errors import DataError, InvalidParameter, ModelFileError, Surelin
 from sureline.estimators import TextClassifier
 from sureline.features.naming import Names
 from sureline.features.vocabulary import (
-    KEPT_NAMES,
     MOST_NAMES,
     Hashing,
     Held,
     Vocabulary,
     filled,
-    largest,
 )
 from sureline.model.merging import How, check_how
 from sureline.model.natural import name_sums, state_from_sums
@@ -342,11 +340,11 @@ def _name(columns: Hashing, rows: Rows, learner: Any, state: Any) -> None:
     joined = _behind(columns.held.names, count, _as_names(names))
     named = np.concatenate([columns.named_columns(), spelled.astype(np.int32)])
     columns.held = columns.held._replace(columns=named, names=joined)
-    kept, since = np.arange(named.size), int(columns.held.sizes[1])
     if named.size >= MOST_NAMES:
         heavy = np.abs(learner.weights(state, named + 1)).max(axis=1)
-        kept, since = largest(heavy, KEPT_NAMES), max(since, 1)
-    columns.held = columns.pruned(kept, since)
+        columns.held = columns.forgetful(heavy)
+    else:
+        columns.held = columns.pruned(np.arange(named.size), int(columns.held.sizes[1]))
 
 
 def _as_names(names: Any) -> Names:
