@@ -24,7 +24,7 @@ from sureline.kernels.compiling import (
     i8,
 )
 from sureline.kernels.noise import follow_error
-from sureline.kernels.prefetch import prefetch
+from sureline.kernels.prefetch import next_row, prefetch
 
 # Below this a margin variance counts as zero: its reciprocal is no longer safe.
 TINY = 1e-290
@@ -36,14 +36,6 @@ HUGE = 1e300
 def shared(t: float, E: float, c: float) -> tuple[float, float]:
     """The step that goes the share c of the way from the old Gaussian to the new one."""
     return c * t * ((1.0 + E) / (1.0 + c * E)), c * E
-
-
-@register_jitable
-def next_row(q: int, order: Any, indptr: Any) -> tuple[int, int]:
-    """Where the row begins and ends that is learned after the q-th; nowhere after the last."""
-    if q + 1 < order.size:
-        return indptr[order[q + 1]], indptr[order[q + 1] + 1]
-    return 0, 0
 
 
 def learn_diagonal(

@@ -40,11 +40,11 @@ from numba.extending import register_jitable
 from sureline.kernels.calibrating import follow
 from sureline.kernels.compiling import STEP, Kernel, array, f8, flag, given, i8, labelled, rows
 from sureline.kernels.counting import count_row, uncount_row
-from sureline.kernels.diagonal import HUGE, TINY, next_row, shared
+from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.logarithm import log
 from sureline.kernels.noise import follow_error
 from sureline.kernels.one_vs_rest import FEW, beaten
-from sureline.kernels.prefetch import prefetch, prefetch_columns
+from sureline.kernels.prefetch import next_row, prefetch, prefetch_row
 
 SPREAD_ROWS = 1.0  # α
 LEAST = 0.1  # β
@@ -118,10 +118,9 @@ def fetch_row(
     start: int, stop: int, indices: Any, table: Any, tallies: Any, informed: bool
 ) -> None:
     """Ask for the entries of a row that will be opened next."""
-    for k in range(start, stop):
-        prefetch_columns(table, indices[k] + 1)
-        if informed:
-            prefetch_columns(tallies, indices[k] + 1)
+    prefetch_row(start, stop, indices, table)
+    if informed:
+        prefetch_row(start, stop, indices, tallies)
 
 
 @register_jitable
@@ -176,11 +175,17 @@ def gain_two(length: int, room: Any, ground: Any, inverse: float) -> None:
 
 
 @register_jitable
+def at_a_time(known: int) -> int:
+    """How many features' g are computed together: as many as make a long loop over classes."""
+    return 1 + LONG // known
+
+
+@register_jitable
 def tile_shares(tokens: Any, tiles: Any) -> None:
     """Write the shares of the classes for so many features as `gain_all` takes at a time."""
     known = tokens.size
     share_tokens(tokens, tiles[:, :known])
-    for at in range(known, (1 + LONG // known) * known):
+    for at in range(known, at_a_time(known) * known):
         for line in range(3):
             tiles[line, at] = tiles[line, at - known]
 
@@ -205,7 +210,7 @@ def gain_all(
     taken many numbers at once.
     """
     yes, no, spreads = room[0], room[1], room[2]
-    few = 1 + LONG // known
+    few = at_a_time(known)
     for begin in range(start, stop, few):
         size = 0
         for k in range(begin, min(begin + few, stop)):
@@ -366,9 +371,8 @@ def learn_rest(
     for at in range(order.size):
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
-        if at + 1 < order.size:
-            after = order[at + 1]
-            fetch_row(indptr[after], indptr[after + 1], indices, table, tallies, informed)
+        ahead, end = next_row(at, order, indptr)
+        fetch_row(ahead, end, indices, table, tallies, informed)
         code, seen, blend = codes[i], weight[i], 1.0
         if share:
             seen, blend = 1.0, weight[i]

@@ -31,7 +31,7 @@ from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.full import at_least, rescale, subtract, times_row
 from sureline.kernels.noise import follow_error
 from sureline.kernels.own import sum_row
-from sureline.kernels.prefetch import prefetch_columns
+from sureline.kernels.prefetch import next_row, prefetch_row
 from sureline.kernels.rivals import KL, SPHERICAL, solve_pair
 
 FEW = 4  # where fewer than one class in so many moves, only those are looked at
@@ -127,9 +127,8 @@ def learn_one_vs_rest(
     spherical = projection == SPHERICAL
     for at in range(order.size):
         i = order[at]
-        if at + 1 < order.size:
-            for k in range(indptr[order[at + 1]], indptr[order[at + 1] + 1]):
-                prefetch_columns(table, indices[k] + 1)
+        ahead, end = next_row(at, order, indptr)
+        prefetch_row(ahead, end, indices, table)
         row = indptr[i], indptr[i + 1], indices, data, constant
         y, seen, blend = codes[i], weight[i], 1.0
         if share:

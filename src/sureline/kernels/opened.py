@@ -18,6 +18,7 @@ from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import learn_diagonal, learn_exact
 from sureline.kernels.informed import fetch_row, learned, open_entry, prior_of, share_tokens
 from sureline.kernels.one_vs_rest import learn_one_vs_rest
+from sureline.kernels.prefetch import next_row
 from sureline.kernels.rivals import BEST, L2, ONE_VS_REST, learn_rivals
 
 # The loops that learn a copy of one row are those that learn many.
@@ -156,8 +157,8 @@ def learn_two_opened(
     for at in range(order.size):
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
-        if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
+        ahead, end = next_row(at, order, indptr)
+        fetch_row(ahead, end, indices, *kept)
         if informed and not counting:
             uncount_row(start, stop, indices, tallies, tokens, codes[i])
         open_row(start, stop, indices, data, table, tallies, tokens[:2], informed, 1, inverse, room)
@@ -232,8 +233,8 @@ def learn_many_opened(
     for at in range(order.size):
         i = order[at]
         start, stop = indptr[i], indptr[i + 1]
-        if at + 1 < order.size:
-            fetch_row(indptr[order[at + 1]], indptr[order[at + 1] + 1], indices, *kept)
+        ahead, end = next_row(at, order, indptr)
+        fetch_row(ahead, end, indices, *kept)
         if informed and not counting:
             uncount_row(start, stop, indices, tallies, tokens, codes[i])
         now = max(known, codes[i] + 1)

@@ -55,3 +55,18 @@ def prefetch_columns(table: Any, row: int) -> None:
     """Ask for all of ``table[row]``, which has a few numbers for each of many classes."""
     for byte in range(0, table.strides[0], LINE):
         prefetch_at(table, row, byte)
+
+
+@register_jitable
+def next_row(q: int, order: Any, indptr: Any) -> tuple[int, int]:
+    """Where the row begins and ends that is learned after the q-th; nowhere after the last."""
+    if q + 1 < order.size:
+        return indptr[order[q + 1]], indptr[order[q + 1] + 1]
+    return 0, 0
+
+
+@register_jitable
+def prefetch_row(start: int, stop: int, indices: Any, table: Any) -> None:
+    """Ask for all that the table has of a row's features."""
+    for k in range(start, stop):
+        prefetch_columns(table, indices[k] + 1)

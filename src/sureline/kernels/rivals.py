@@ -34,7 +34,7 @@ from sureline.kernels.compiling import (
 )
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
 from sureline.kernels.noise import follow_error
-from sureline.kernels.prefetch import prefetch_columns
+from sureline.kernels.prefetch import next_row, prefetch_row
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
 SEQUENTIAL, PARALLEL, TOGETHER, ONE_VS_REST = 0, 1, 2, 3
@@ -173,9 +173,8 @@ def learn_rivals(
     spherical = projection == SPHERICAL
     for at in range(order.size):
         i = order[at]
-        if at + 1 < order.size:
-            for k in range(indptr[order[at + 1]], indptr[order[at + 1] + 1]):
-                prefetch_columns(table, indices[k] + 1)
+        ahead, end = next_row(at, order, indptr)
+        prefetch_row(ahead, end, indices, table)
         row = indptr[i], indptr[i + 1], indices, data, constant
         y, seen, blend = codes[i], weight[i], 1.0
         if share:

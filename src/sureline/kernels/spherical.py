@@ -9,8 +9,8 @@ import numpy as np
 from numba import types
 
 from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, i8
-from sureline.kernels.diagonal import TINY, next_row
-from sureline.kernels.prefetch import prefetch
+from sureline.kernels.diagonal import TINY
+from sureline.kernels.prefetch import next_row, prefetch
 
 
 def learn_spherical(
