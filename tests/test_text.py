@@ -265,7 +265,7 @@ def fitted(kind):
 def test_hashing_remembers_the_heaviest_names(monkeypatch):
     most = several(2000, 1000)
     monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", most)
-    monkeypatch.setattr(sureline.estimators.text, "KEPT_NAMES", most // 2)
+    monkeypatch.setattr(sureline.features.vocabulary, "KEPT_NAMES", most // 2)
     given = [some[: several(1000, 80)] for some in sms_spam()]
     model = TextClassifier(features="hash", bits=18, random_state=0).fit(*given)
     exact = TextClassifier(random_state=0).fit(*given)
