@@ -55,14 +55,38 @@ class Gate:
             if self._changing:
                 yield
                 return
-            with self._entrance:
-                self._empty.acquire()  # the last reader lets us in
-                self._changing = True
-                try:
-                    yield
-                finally:
-                    self._changing = False
-                    self._empty.release()
-            goal = self._entered + self._waiting
-            while self._waiting and self._entered < goal:
-                sleep(0)
+            self._close()
+            try:
+                yield
+            finally:
+                if self._changing:
+                    self._open()
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits to look at the model."""
+        return self._waiting > 0
+
+    def let_in(self) -> None:
+        """Within a change: let those look who wait, as if it had ended and the next begun."""
+        self._open()
+        self._close()
+
+    def _close(self) -> None:
+        """Keep everybody out; those who are inside leave first."""
+        self._entrance.acquire()
+        try:
+            self._empty.acquire()  # the last reader lets us in
+        except BaseException:  # the user has interrupted
+            self._entrance.release()
+            raise
+        self._changing = True
+
+    def _open(self) -> None:
+        """Let everybody in again, and see to it that those who wait come in before the next."""
+        self._changing = False
+        self._empty.release()
+        self._entrance.release()
+        goal = self._entered + self._waiting
+        while self._waiting and self._entered < goal:
+            sleep(0)
