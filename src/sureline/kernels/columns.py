@@ -11,6 +11,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from sureline.kernels.diagonal import HUGE
+from sureline.kernels.places import entry_at
 
 
 @register_jitable
@@ -19,7 +20,7 @@ def entry(row: Any, k: int) -> tuple[Any, Any]:
     start, _, indices, data, constant = row
     if k < start:
         return np.int64(0), np.float64(constant)
-    return np.int64(indices[k] + 1), np.float64(data[k])
+    return entry_at(indices, k), np.float64(data[k])
 
 
 @register_jitable
@@ -29,7 +30,7 @@ def score_classes(row: Any, table: Any, scores: Any) -> None:
     for column in range(scores.size):
         scores[column] = constant * np.float64(table[0, 0, column])
     for k in range(start, stop):
-        means, x = table[indices[k] + 1, 0], np.float64(data[k])
+        means, x = table[entry_at(indices, k), 0], np.float64(data[k])
         for column in range(scores.size):
             scores[column] += means[column] * x
 

@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 
 from sureline.kernels.compiling import Kernel, array, flag, given, i8, rows
 from sureline.kernels.logarithm import log
+from sureline.kernels.places import entry_at, row_at
 
 MOST = 2**31 - 1  # what a tally can count
 
@@ -24,7 +25,7 @@ def count_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, co
     tallies[0, code] += int(tallies[0, code] < MOST)
     tokens[code] += stop - start
     for k in range(start, stop):
-        tallies[indices[k] + 1, code] += int(tallies[indices[k] + 1, code] < MOST)
+        tallies[entry_at(indices, k), code] += int(tallies[entry_at(indices, k), code] < MOST)
 
 
 @register_jitable
@@ -33,7 +34,7 @@ def uncount_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, 
     tallies[0, code] -= 1
     tokens[code] -= stop - start
     for k in range(start, stop):
-        tallies[indices[k] + 1, code] -= 1
+        tallies[entry_at(indices, k), code] -= 1
 
 
 def count(
@@ -41,7 +42,8 @@ def count(
 ) -> None:
     """Count rows of their classes, and learn nothing."""
     for i in order:
-        count_row(indptr[i], indptr[i + 1], indices, tallies, tokens, codes[i])
+        start, stop = row_at(indptr, i)
+        count_row(start, stop, indices, tallies, tokens, codes[i])
 
 
 def weigh_rows(
@@ -62,7 +64,7 @@ def weigh_rows(
     `counting`; then, but only then, `order` must name each row once.
     """
     for i in order:
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         total = 1.0
         for column in range(tokens.size):
             total += max(tallies[0, column], 0)
@@ -70,7 +72,7 @@ def weigh_rows(
         for k in range(start, stop):
             had = 1.0
             for column in range(tokens.size):
-                had += max(tallies[indices[k] + 1, column], 0)
+                had += max(tallies[entry_at(indices, k), column], 0)
             x = data[k] * (1.0 + log(max(total / had, 1.0)))
             squares += x * x
             out[k] = x

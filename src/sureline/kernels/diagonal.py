@@ -24,7 +24,8 @@ from sureline.kernels.compiling import (
     i8,
 )
 from sureline.kernels.noise import follow_error
-from sureline.kernels.prefetch import next_row, prefetch
+from sureline.kernels.places import entry_at, next_row, row_at
+from sureline.kernels.prefetch import prefetch
 
 # Below this a margin variance counts as zero: its reciprocal is no longer safe.
 TINY = 1e-290
@@ -65,20 +66,20 @@ def learn_diagonal(
     """
     for q in range(order.size):
         i = order[q]
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         ahead, end = next_row(q, order, indptr)
         y, c = sign[i], weight[i]
         m = constant * np.float64(table[0, 0])
         v = constant * np.float64(table[0, 1])
         for k in range(start, stop):
-            j, x = indices[k] + 1, np.float64(data[k])
+            j, x = entry_at(indices, k), np.float64(data[k])
             m += table[j, 0] * x
             v += table[j, 1] * x * x
             if ahead < end:  # one at a time: many at once would keep the sums waiting
-                prefetch(table, indices[ahead] + 1)
+                prefetch(table, entry_at(indices, ahead))
                 ahead += 1
         for k in range(ahead, end):
-            prefetch(table, indices[k] + 1)
+            prefetch(table, entry_at(indices, k))
         m *= y
         if not math.isfinite(m + v):
             return int(i)
@@ -104,12 +105,12 @@ def learn_diagonal(
             for k in range(stop - 1, start - 1, -1):
                 x = np.float64(data[k])
                 rest[k - start] = after
-                after += table[indices[k] + 1, 1] * x * x * inverse
+                after += table[entry_at(indices, k), 1] * x * x * inverse
             table[0, 0] += t * (s * constant * inverse)
             table[0, 1] = max(s * dropped(after, E), floor) if constant > 0.0 else s
             before = s * constant * inverse
             for k in range(start, stop):
-                j, x = indices[k] + 1, np.float64(data[k])
+                j, x = entry_at(indices, k), np.float64(data[k])
                 s = np.float64(table[j, 1])
                 table[j, 0] += t * (s * x * inverse)
                 table[j, 1] = max(s * dropped(before + rest[k - start], E), floor)
@@ -120,7 +121,7 @@ def learn_diagonal(
             table[0, 1] = max(s / (1.0 + E * (s * constant * inverse)), floor)
             pull, gain = t * inverse, min(E * inverse, HUGE)
             for k in range(start, stop):
-                j, x = indices[k] + 1, np.float64(data[k])
+                j, x = entry_at(indices, k), np.float64(data[k])
                 s = np.float64(table[j, 1])
                 table[j, 0] += pull * (s * x)
                 table[j, 1] = max(s / (1.0 + gain * (s * x * x)), floor)
@@ -160,14 +161,14 @@ def learn_exact(
     `room` has a place for the constant feature and for each feature of the longest row.
     """
     for i in order:
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         y, c = sign[i], weight[i]
         m = constant * np.float64(table[0, 0])
         w = room[: stop - start + 1]
         w[0] = constant * np.float64(table[0, 1])
         v = w[0]
         for k in range(start, stop):
-            j, x = indices[k] + 1, np.float64(data[k])
+            j, x = entry_at(indices, k), np.float64(data[k])
             m += table[j, 0] * x
             w[k - start + 1] = table[j, 1] * x * x
             v += w[k - start + 1]
@@ -195,7 +196,7 @@ def learn_exact(
             if k < start:
                 j, x = np.int64(0), np.float64(constant)
             else:
-                j, x = np.int64(indices[k] + 1), np.float64(data[k])
+                j, x = entry_at(indices, k), np.float64(data[k])
             s, growth = np.float64(table[j, 1]), min(w[k - start + 1], HUGE)
             reached = 1.0 + c * (growth - 1.0)
             table[j, 0] += y * t * (s * x * inverse) * (growth / reached)

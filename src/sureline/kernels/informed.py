@@ -44,7 +44,8 @@ from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.logarithm import log
 from sureline.kernels.noise import follow_error
 from sureline.kernels.one_vs_rest import FEW, beaten
-from sureline.kernels.prefetch import next_row, prefetch, prefetch_row
+from sureline.kernels.places import entry_at, next_row, row_at
+from sureline.kernels.prefetch import prefetch, prefetch_row
 
 SPREAD_ROWS = 1.0  # α
 LEAST = 0.1  # β
@@ -142,14 +143,14 @@ def gather_two(
     """
     means, spreads, values, yes, no = room[0], room[1], room[2], room[3], room[4]
     for u in range(stop - start):
-        j = indices[start + u] + 1
+        j = entry_at(indices, start + u)
         means[u], spreads[u], values[u] = table[j, 0, 0], table[j, 1, 0], data[start + u]
         if informed:
             yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
         if ahead < end:
-            prefetch(table, indices[ahead] + 1)
+            prefetch(table, entry_at(indices, ahead))
             if informed:
-                prefetch(tallies, indices[ahead] + 1)
+                prefetch(tallies, entry_at(indices, ahead))
             ahead += 1
     fetch_row(ahead, end, indices, table, tallies, informed)
 
@@ -214,7 +215,7 @@ def gain_all(
     for begin in range(start, stop, few):
         size = 0
         for k in range(begin, min(begin + few, stop)):
-            j = indices[k] + 1
+            j = entry_at(indices, k)
             total = 0.0
             for column in range(known):
                 p = np.float64(max(tallies[j, column], 0))
@@ -284,7 +285,7 @@ def learn_two(
     gains[:] = 1.0
     for at in range(order.size):
         i = order[at]
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         length = stop - start
         ahead, end = next_row(at, order, indptr)
         if informed and not counting:
@@ -323,7 +324,7 @@ def learn_two(
                 )
             checked = np.float64(table[0, 0, 0])
             for u in range(length):
-                j = indices[start + u] + 1
+                j = entry_at(indices, start + u)
                 table[j, 0, 0], table[j, 1, 0] = means[u], spreads[u]
                 checked += table[j, 0, 0]
             if not math.isfinite(checked):
@@ -370,7 +371,7 @@ def learn_rest(
     following = curve.size > 0
     for at in range(order.size):
         i = order[at]
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         ahead, end = next_row(at, order, indptr)
         fetch_row(ahead, end, indices, table, tallies, informed)
         code, seen, blend = codes[i], weight[i], 1.0
@@ -397,7 +398,8 @@ def learn_rest(
             scores[column] = constant * np.float64(table[0, 0, column])
             spreads[column] = constant * np.float64(table[0, 1, column])
         for k in range(start, stop):
-            j, x, gains = indices[k] + 1, np.float64(data[k]), every[(k - start) * known :]
+            j, x = entry_at(indices, k), np.float64(data[k])
+            gains = every[(k - start) * known :]
             weigh_all(table[j, 0], gains, x, scores)
             weigh_all(table[j, 1], gains, x * x, spreads)
         if new or beaten(scores, code):
@@ -433,7 +435,8 @@ def learn_rest(
                 checked += table[0, 0, column]
             few = FEW * updates < known
             for k in range(start, stop):
-                j, x, gains = indices[k] + 1, np.float64(data[k]), every[(k - start) * known :]
+                j, x = entry_at(indices, k), np.float64(data[k])
+                gains = every[(k - start) * known :]
                 if few:
                     for column in moving:
                         M, S = np.float64(table[j, 0, column]), np.float64(table[j, 1, column])
@@ -475,7 +478,7 @@ def score_informed(
     else:
         tile_shares(tokens, tiles)
     for i in range(means.shape[0]):
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         end = indptr[i + 2] if i + 1 < means.shape[0] else stop
         if two:
             gather_two(start, stop, indices, data, table, tallies, True, stop, end, room)
@@ -493,7 +496,7 @@ def score_informed(
             for k in range(start, stop):
                 x = np.float64(data[k])
                 weigh_all(
-                    table[indices[k] + 1, slot],
+                    table[entry_at(indices, k), slot],
                     every[(k - start) * known :],
                     x * x if slot else x,
                     out,

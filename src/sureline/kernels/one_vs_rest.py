@@ -31,7 +31,8 @@ from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.full import at_least, rescale, subtract, times_row
 from sureline.kernels.noise import follow_error
 from sureline.kernels.own import sum_row
-from sureline.kernels.prefetch import next_row, prefetch_row
+from sureline.kernels.places import entry_at, next_row, row_at
+from sureline.kernels.prefetch import prefetch_row
 from sureline.kernels.rivals import KL, SPHERICAL, solve_pair
 
 FEW = 4  # where fewer than one class in so many moves, only those are looked at
@@ -54,7 +55,7 @@ def spread_classes(row: Any, table: Any, spreads: Any) -> None:
     for column in range(spreads.size):
         spreads[column] = constant * np.float64(table[0, 1, column])
     for k in range(start, stop):
-        variances, x = table[indices[k] + 1, 1], np.float64(data[k])
+        variances, x = table[entry_at(indices, k), 1], np.float64(data[k])
         for column in range(spreads.size):
             spreads[column] += variances[column] * x * x
 
@@ -73,7 +74,7 @@ def move_classes(
     for k in range(start - 1, stop):
         j, x = np.int64(0), np.float64(constant)
         if k >= start:
-            j, x = np.int64(indices[k] + 1), np.float64(data[k])
+            j, x = entry_at(indices, k), np.float64(data[k])
         means, variances = table[j, 0], table[j, 1]
         if few:
             for column in moving:
@@ -129,7 +130,8 @@ def learn_one_vs_rest(
         i = order[at]
         ahead, end = next_row(at, order, indptr)
         prefetch_row(ahead, end, indices, table)
-        row = indptr[i], indptr[i + 1], indices, data, constant
+        start, stop = row_at(indptr, i)
+        row = start, stop, indices, data, constant
         y, seen, blend = codes[i], weight[i], 1.0
         if share:
             seen, blend = 1.0, weight[i]
@@ -138,7 +140,7 @@ def learn_one_vs_rest(
         clock += 1
         if known < 2:
             continue
-        scores, length = scores_room[:known], indptr[i + 1] - indptr[i] + 1
+        scores, length = scores_room[:known], stop - start + 1
         score_classes(row, table, scores)
         if new or beaten(scores, y):
             counts[1] += 1
@@ -210,7 +212,7 @@ def learn_own_one_vs_rest(
     """The same for a rule with a kernel of its own."""
     scores = np.empty(table.shape[2])
     for i in order:
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         y = codes[i]
         new = y >= known
         known = max(known, y + 1)
@@ -265,7 +267,7 @@ def learn_full_one_vs_rest(
     size, columns = table.shape[0], table.shape[2]
     scores_room = np.empty(columns)
     for i in order:
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         row = start, stop, indices, data, constant
         y, c = codes[i], weight[i]
         new = y >= known

@@ -18,7 +18,7 @@ from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import learn_diagonal, learn_exact
 from sureline.kernels.informed import fetch_row, learned, open_entry, prior_of, share_tokens
 from sureline.kernels.one_vs_rest import learn_one_vs_rest
-from sureline.kernels.prefetch import next_row
+from sureline.kernels.places import entry_at, next_row, row_at
 from sureline.kernels.rivals import BEST, L2, ONE_VS_REST, learn_rivals
 
 # The loops that learn a copy of one row are those that learn many.
@@ -48,7 +48,7 @@ def open_row(
         for column in range(known):
             before[0, slot, column] = opened[0, slot, column] = table[0, slot, column]
     for k in range(start, stop):
-        u, j = k - start + 1, indices[k] + 1
+        u, j = k - start + 1, entry_at(indices, k)
         if informed:
             prior_of(tallies[j], ground[:, :known], squares[u, :known])
         else:
@@ -69,7 +69,7 @@ def close_row(
     for column in range(known):
         table[0, 0, column], table[0, 1, column] = opened[0, 0, column], opened[0, 1, column]
     for k in range(start, stop):
-        u, j = k - start + 1, indices[k] + 1
+        u, j = k - start + 1, entry_at(indices, k)
         for column in range(known):
             mean, variance = opened[u, 0, column], opened[u, 1, column]
             if mean != before[u, 0, column] or variance != before[u, 1, column]:
@@ -156,7 +156,7 @@ def learn_two_opened(
     rest = np.empty(longest + 1)
     for at in range(order.size):
         i = order[at]
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         ahead, end = next_row(at, order, indptr)
         fetch_row(ahead, end, indices, *kept)
         if informed and not counting:
@@ -232,7 +232,7 @@ def learn_many_opened(
     scores, moving = np.empty((6, columns)), np.empty(columns, np.int64)
     for at in range(order.size):
         i = order[at]
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         ahead, end = next_row(at, order, indptr)
         fetch_row(ahead, end, indices, *kept)
         if informed and not counting:

@@ -10,6 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from sureline.kernels.compiling import PLAIN
+from sureline.kernels.places import entry_at
 
 LINE = 64  # bytes of a cache line
 
@@ -58,15 +59,7 @@ def prefetch_columns(table: Any, row: int) -> None:
 
 
 @register_jitable
-def next_row(q: int, order: Any, indptr: Any) -> tuple[int, int]:
-    """Where the row begins and ends that is learned after the q-th; nowhere after the last."""
-    if q + 1 < order.size:
-        return indptr[order[q + 1]], indptr[order[q + 1] + 1]
-    return 0, 0
-
-
-@register_jitable
 def prefetch_row(start: int, stop: int, indices: Any, table: Any) -> None:
     """Ask for all that the table has of a row's features."""
     for k in range(start, stop):
-        prefetch_columns(table, indices[k] + 1)
+        prefetch_columns(table, entry_at(indices, k))

@@ -34,7 +34,8 @@ from sureline.kernels.compiling import (
 )
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
 from sureline.kernels.noise import follow_error
-from sureline.kernels.prefetch import next_row, prefetch_row
+from sureline.kernels.places import next_row, row_at
+from sureline.kernels.prefetch import prefetch_row
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
 SEQUENTIAL, PARALLEL, TOGETHER, ONE_VS_REST = 0, 1, 2, 3
@@ -175,7 +176,8 @@ def learn_rivals(
         i = order[at]
         ahead, end = next_row(at, order, indptr)
         prefetch_row(ahead, end, indices, table)
-        row = indptr[i], indptr[i + 1], indices, data, constant
+        start, stop = row_at(indptr, i)
+        row = start, stop, indices, data, constant
         y, seen, blend = codes[i], weight[i], 1.0
         if share:
             seen, blend = 1.0, weight[i]
@@ -188,7 +190,7 @@ def learn_rivals(
         score_classes(row, table, scores)
         rivals = rivals_room[: min(competitors, known - 1)]
         rank_rivals(scores, rank, y, rivals, left)
-        k, length = rivals.size, indptr[i + 1] - indptr[i] + 1
+        k, length = rivals.size, stop - start + 1
         for q in range(k):
             m[q] = scores[y] - scores[rivals[q]]
         if new or m[0] <= 0.0:

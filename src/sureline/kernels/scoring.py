@@ -10,6 +10,7 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.compiling import Kernel, array, f8, given, rows
+from sureline.kernels.places import entry_at, row_at
 
 # Outside these a variance is summed again from values scaled by the largest of their row.
 SMALL, LARGE = 1e-200, 1e200
@@ -25,8 +26,9 @@ def score(
             for column in range(out.shape[1]):
                 first = factor * constant * np.float64(table[0, slot, column])
                 out[i, column] = first if slot == 0 else out[i, column] + first
-            for k in range(indptr[i], indptr[i + 1]):
-                kept, x = table[indices[k] + 1, slot], factor * np.float64(data[k])
+            start, stop = row_at(indptr, i)
+            for k in range(start, stop):
+                kept, x = table[entry_at(indices, k), slot], factor * np.float64(data[k])
                 for column in range(out.shape[1]):
                     out[i, column] += kept[column] * x
 
@@ -39,12 +41,14 @@ def score_one(
         total = constant * np.float64(table[0, 0, 0])
         gathered = 0.0
         if shift == 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                total += table[indices[k] + 1, 0, 0] * np.float64(data[k])
+            start, stop = row_at(indptr, i)
+            for k in range(start, stop):
+                total += table[entry_at(indices, k), 0, 0] * np.float64(data[k])
         else:
             gathered = constant * np.float64(table[0, 1, 0])
-            for k in range(indptr[i], indptr[i + 1]):
-                j, x = indices[k] + 1, np.float64(data[k])
+            start, stop = row_at(indptr, i)
+            for k in range(start, stop):
+                j, x = entry_at(indices, k), np.float64(data[k])
                 total += table[j, 0, 0] * x
                 gathered += table[j, 1, 0] * x
         out[i, 0] = total + shift * gathered
@@ -64,12 +68,12 @@ def spread(
 ) -> None:
     """The deviation of every row's scores, by column, right also where its square underflows."""
     for i in range(deviation.shape[0]):
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         v = deviation[i]
         for column in range(v.size):
             v[column] = constant * np.float64(table[0, 1, column])
         for k in range(start, stop):
-            kept, x = table[indices[k] + 1, 1], np.float64(data[k])
+            kept, x = table[entry_at(indices, k), 1], np.float64(data[k])
             for column in range(v.size):
                 v[column] += kept[column] * x * x
         for column in range(v.size):
@@ -81,7 +85,7 @@ def spread(
                     v[column] = constant / scale * np.float64(table[0, 1, column]) / scale
                     for k in range(start, stop):
                         x = np.float64(data[k]) / scale
-                        v[column] += table[indices[k] + 1, 1, column] * x * x
+                        v[column] += table[entry_at(indices, k), 1, column] * x * x
             v[column] = scale * math.sqrt(v[column])
 
 

@@ -10,7 +10,8 @@ from numba import types
 
 from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, i8
 from sureline.kernels.diagonal import TINY
-from sureline.kernels.prefetch import next_row, prefetch
+from sureline.kernels.places import entry_at, next_row, row_at
+from sureline.kernels.prefetch import prefetch
 
 
 def learn_spherical(
@@ -36,19 +37,19 @@ def learn_spherical(
     """
     for q in range(order.size):
         i = order[q]
-        start, stop = indptr[i], indptr[i + 1]
+        start, stop = row_at(indptr, i)
         ahead, end = next_row(q, order, indptr)
         m = constant * np.float64(table[0, 0])
         v = constant
         for k in range(start, stop):
-            j, x = indices[k] + 1, np.float64(data[k])
+            j, x = entry_at(indices, k), np.float64(data[k])
             m += table[j, 0] * x
             v += x * x
             if ahead < end:
-                prefetch(table, indices[ahead] + 1)
+                prefetch(table, entry_at(indices, ahead))
                 ahead += 1
         for k in range(ahead, end):
-            prefetch(table, indices[k] + 1)
+            prefetch(table, entry_at(indices, k))
         m *= sign[i]
         if not math.isfinite(m + v):
             return int(i)
@@ -64,7 +65,7 @@ def learn_spherical(
                     if k < start:
                         j, x = np.int64(0), np.float64(constant)
                     else:
-                        j, x = np.int64(indices[k] + 1), np.float64(data[k])
+                        j, x = entry_at(indices, k), np.float64(data[k])
                     change = pull * x
                     table[j, 0] += change
                     checked += table[j, 0]
