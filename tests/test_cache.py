@@ -77,7 +77,8 @@ def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp
     code = FIT.format(*model)
     first = {name.removeprefix("sureline.") for name in compiled_by(code, tmp_path)}
     assert used <= first
-    inlined = {"shared", "dropped", "sum_row", "noise_of", "follow_error", "next_row", "prefetch"}
+    inlined = {"shared", "dropped", "sum_row", "noise_of", "follow_error", "move_row"}
+    inlined |= {"row_at", "next_row", "entry_at", "prefetch"}
     assert {name.rpartition(".")[2] for name in first - used} <= inlined
     assert compiled_by(code, tmp_path) == []
 

@@ -27,6 +27,8 @@ from sureline.kernels.noise import follow_error
 from sureline.kernels.places import entry_at, next_row, row_at
 from sureline.kernels.prefetch import prefetch
 
+# Between this and its inverse nothing overflows that is computed with as many digits as are kept.
+MILD = 1e-12
 # Below this a margin variance counts as zero: its reciprocal is no longer safe.
 TINY = 1e-290
 # A precision gain is cut here, so that neither 0 × ∞ nor ∞ − ∞ can arise.
@@ -37,6 +39,34 @@ HUGE = 1e300
 def shared(t: float, E: float, c: float) -> tuple[float, float]:
     """The step that goes the share c of the way from the old Gaussian to the new one."""
     return c * t * ((1.0 + E) / (1.0 + c * E)), c * E
+
+
+@register_jitable
+def move_row(
+    start: int,
+    stop: int,
+    indices: Any,
+    data: Any,
+    table: Any,
+    pull: Any,
+    gain: Any,
+    floor: Any,
+    one: Any,
+    zero: Any,
+) -> Any:
+    """Move the means and variances of a row's features (KL), in the kind of number of `pull`.
+
+    Returns the sum of the means, which tells whether one has overflowed.
+    """
+    total = zero
+    for k in range(start, stop):
+        j = entry_at(indices, k)
+        s, x = zero + table[j, 1], zero + data[k]
+        mean = table[j, 0] + pull * (s * x)
+        table[j, 0] = mean
+        table[j, 1] = max(s / (one + gain * (s * x * x)), floor)
+        total += mean
+    return total
 
 
 def learn_diagonal(
@@ -120,12 +150,14 @@ def learn_diagonal(
             table[0, 0] += t * (s * constant * inverse)
             table[0, 1] = max(s / (1.0 + E * (s * constant * inverse)), floor)
             pull, gain = t * inverse, min(E * inverse, HUGE)
-            for k in range(start, stop):
-                j, x = entry_at(indices, k), np.float64(data[k])
-                s = np.float64(table[j, 1])
-                table[j, 0] += pull * (s * x)
-                table[j, 1] = max(s / (1.0 + gain * (s * x * x)), floor)
-                checked += table[j, 0]
+            if MILD < v < 1.0 / MILD and abs(pull) < 1.0 / MILD and gain < 1.0 / MILD:
+                real = table.dtype.type
+                checked = move_row(
+                    *(start, stop, indices, data, table, real(pull), real(gain), real(floor)),
+                    *(real(1.0), real(0.0)),
+                )
+            else:
+                checked = move_row(start, stop, indices, data, table, pull, gain, floor, 1.0, 0.0)
         if not math.isfinite(checked + table[0, 0]):
             return int(i)
     return -1
