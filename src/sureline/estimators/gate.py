@@ -6,8 +6,7 @@ before it takes the next: so no prediction waits for long, and none sees half a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from threading import Lock, RLock
 from time import sleep
 
@@ -24,45 +23,81 @@ class Gate:
         self._counting = Lock()
         self._empty = Lock()  # held while readers are inside
         self._inside = self._waiting = self._entered = 0
-        self._changing = False  # by the thread that holds `writing`
+        self._changes = 0  # begun and not ended, by the thread that holds `writing`
+        # Every text that is learned or classified by itself goes through one of these. All they
+        # know is kept above, so one of each serves everybody.
+        self._look, self._change = _Look(self), _Change(self)
 
-    @contextmanager
-    def read(self) -> Iterator[None]:
+    def read(self) -> AbstractContextManager[None]:
         """Look at the model; it does not change until the end."""
-        with self._counting:
-            self._waiting += 1
-        with self._entrance, self._counting:
-            self._waiting -= 1
-            self._entered += 1
-            self._inside += 1
-            if self._inside == 1:
-                self._empty.acquire()
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._inside -= 1
-                if self._inside == 0:
-                    self._empty.release()
+        return self._look
 
-    @contextmanager
-    def change(self) -> Iterator[None]:
+    def change(self) -> AbstractContextManager[None]:
         """Change the model; nobody looks until the end. Those who wait come in before the next.
 
         A change within a change is part of it.
         """
-        with self.writing:
-            if self._changing:
-                yield
-                return
-            with self._entrance:
-                self._empty.acquire()  # the last reader lets us in
-                self._changing = True
+        return self._change
+
+
+class _Look:
+    """What `Gate.read` is."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        gate = self._gate
+        with gate._counting:
+            gate._waiting += 1
+        with gate._entrance, gate._counting:
+            gate._waiting -= 1
+            gate._entered += 1
+            gate._inside += 1
+            if gate._inside == 1:
+                gate._empty.acquire()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        gate = self._gate
+        with gate._counting:
+            gate._inside -= 1
+            if gate._inside == 0:
+                gate._empty.release()
+
+
+class _Change:
+    """What `Gate.change` is."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        gate = self._gate
+        gate.writing.acquire()
+        if not gate._changes:
+            try:
+                gate._entrance.acquire()
                 try:
-                    yield
-                finally:
-                    self._changing = False
-                    self._empty.release()
-            goal = self._entered + self._waiting
-            while self._waiting and self._entered < goal:
-                sleep(0)
+                    gate._empty.acquire()  # the last reader lets us in
+                except BaseException:
+                    gate._entrance.release()
+                    raise
+            except BaseException:
+                gate.writing.release()
+                raise
+        gate._changes += 1
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        gate = self._gate
+        try:
+            gate._changes -= 1
+            if gate._changes:
+                return
+            gate._empty.release()
+            gate._entrance.release()
+            if kind is None:
+                goal = gate._entered + gate._waiting
+                while gate._waiting and gate._entered < goal:
+                    sleep(0)
+        finally:
+            gate.writing.release()
