@@ -120,6 +120,8 @@ class Learner:
         self.layout = Layout(
             rule.name, covariance, dtype, fit_intercept, initial, stamps, weighting
         )
+        self.floor = FLOOR * self.initial_variance
+        self.projection = PROJECTIONS.get(covariance, -1)  # a full covariance has none
         self.informed, self.normalize = weighting == "nb", normalize
         self.calibrated, self.adaptive = calibrated, adaptive
 
@@ -166,18 +168,28 @@ class Learner:
         """
         if state.layout.weighting == "idf":
             rows = self._weighed(state, rows, codes, order, not turn.read)
-        given = Examples(rows, codes, weight, order, rank, before)
-        if self.calibrated and not turn.learned and state.layout.covariance == "full":
-            self._learn_and_follow(state, given)
+        given = (rows, codes, weight, order, rank, before)
+        followed = self.calibrated and not turn.learned
+        if followed and state.layout.covariance == "full":
+            self._learn_and_follow(state, Examples(*given))
         else:
-            self._learn(state, given, turn)
+            self._learn(state, *given, turn, followed)
 
-    def _learn(self, state: State, given: Examples, turn: Turn) -> None:
-        """As `learn`, of rows that are scaled."""
-        rows, codes, weight, order, rank, before = given
+    def _learn(
+        self,
+        state: State,
+        rows: Rows,
+        codes: Integers,
+        weight: Floats,
+        order: Integers,
+        rank: Integers,
+        before: int,
+        turn: Turn,
+        followed: bool,
+    ) -> None:
+        """As `learn`, of rows that are scaled, and `followed` by the curve or not."""
         examples = (*rows, codes, weight, order)
         tuned = self._tuned(state, turn)
-        followed = self.calibrated and not turn.learned and state.layout.covariance != "full"
         if self.informed or followed:
             curve = state.curve if followed else state.curve[:0]
             begin = (
@@ -192,10 +204,12 @@ class Learner:
             failed = self._learn_one_vs_rest(state, examples, rows.longest, tuned)
         else:
             failed = self._learn_rivals(state, examples, rows.longest, rank, tuned)
+        count = order.size
         if state.wide:
-            state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
-        state.clock += order.size
-        state.counts[2] += order.size
+            last = codes[order[0]] if count == 1 else codes[order].max(initial=-1)
+            state.used = max(state.used, int(last) + 1)
+        state.clock += count
+        state.counts[2] += count
         if failed >= 0:
             raise DataError(
                 f"learning row {before + failed} overflowed {self.dtype}: its values, or those of "
@@ -256,11 +270,11 @@ class Learner:
                 state.counts,
             )
         elif covariance == "diagonal-exact":
-            room = (FLOOR * self.initial_variance, np.empty(longest + 1), errors, state.counts)
+            room = (self.floor, np.empty(longest + 1), errors, state.counts)
             ending = (self._exact, a, b, self.share, *room)
             failed = LEARN_EXACT.compiled(self.dtype)(*learned, *ending)
         else:
-            room = (FLOOR * self.initial_variance, np.empty(longest), errors, state.counts)
+            room = (self.floor, np.empty(longest), errors, state.counts)
             ending = (a, b, self.share, covariance == "diagonal-l2", *room)
             failed = LEARN_DIAGONAL.compiled(self.dtype)(*learned, *ending)
         return failed
@@ -317,9 +331,9 @@ class Learner:
                 b,
                 self.share,
                 SCHEMES[self.scheme],
-                PROJECTIONS[state.layout.covariance],
+                self.projection,
                 self.rule.average,
-                FLOOR * self.initial_variance,
+                self.floor,
                 state.clock,
                 np.empty(width),
                 np.empty(width),
@@ -371,9 +385,9 @@ class Learner:
                 a,
                 b,
                 self.share,
-                PROJECTIONS[covariance],
+                self.projection,
                 rule.average,
-                FLOOR * self.initial_variance,
+                self.floor,
                 state.clock,
                 np.empty(longest + 1),
                 np.empty(longest + 1),
@@ -393,8 +407,8 @@ class Learner:
         """
         a, b, errors = tuned
         steps, rule = (self.constant, self._step), (a, b, self.share)
-        end = (FLOOR * self.initial_variance, errors, state.counts)
-        projection = PROJECTIONS[state.layout.covariance]
+        end = (self.floor, errors, state.counts)
+        projection = self.projection
         failed: int
         if not state.wide and projection == rivals.KL:
             failed = LEARN_TWO.compiled(self.dtype)(*begin, *steps, *rule, *end)
@@ -425,7 +439,7 @@ class Learner:
             if scores.shape[1] > 1:
                 FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
             one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
-            self._learn(state, Examples(row, *one, rank, int(i)), NEW)
+            self._learn(state, row, *one, rank, int(i), NEW, followed=False)
 
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the curve that has followed them."""
@@ -442,7 +456,7 @@ class Learner:
         self, state: State, rows: Rows, codes: Integers, order: Integers, counting: bool
     ) -> Rows:
         """Rows scaled by inverse document frequencies, and counted if wished, in `order`."""
-        values = np.zeros_like(rows.data)
+        values = np.zeros(int(rows.indptr[-1]), self.dtype)
         WEIGH_ROWS.compiled(self.dtype)(
             *(*rows, codes, order, state.tallies, state.tokens, counting, self.normalize, values)
         )

@@ -25,9 +25,10 @@ class Rows(NamedTuple):
     @property
     def longest(self) -> int:
         """The number of nonzeros in the fullest row."""
-        if self.indptr.size == 2:  # the usual ways of a short look
-            return int(self.indptr[1] - self.indptr[0])
-        return int(np.diff(self.indptr).max(initial=0))
+        ends = self.indptr
+        if ends.size == 2:  # the usual ways of a short look
+            return ends.item(1) - ends.item(0)
+        return int(np.diff(ends).max(initial=0))
 
     def part(self, start: int, stop: int) -> Rows:
         """Neighbouring rows, without copying them."""
