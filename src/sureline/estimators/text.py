@@ -30,7 +30,7 @@ from sureline.estimators.saving import Saving
 from sureline.estimators.sharding import Crew, count_jobs
 from sureline.estimators.text_explaining import explain_text, tell_features
 from sureline.estimators.text_merging import merge_texts
-from sureline.estimators.text_options import TextOptions
+from sureline.estimators.text_options import OPTIONS, TextOptions
 from sureline.estimators.text_saving import text_from_parts, text_parts
 from sureline.estimators.text_sharding import TextShards
 from sureline.features.rows import Rows
@@ -39,6 +39,8 @@ from sureline.features.vocabulary import KEPT_SHARE, Hashing, largest
 from sureline.model import State
 
 TWO, ONE, ALL = np.arange(2), np.arange(1), np.ones(1)
+# Gives the parameters that what is learned depends on, besides those of the estimator.
+USED: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS, "calibration")
 # Of the estimator; TextClassifier has its own.
 UNUSED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
 
@@ -471,7 +473,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
 
     def _options(self) -> tuple[Any, ...]:
         """The parameters that what is learned depends on, those of the estimator included."""
-        options = (*super()._options(), self.calibration)
+        options = USED(self)
         if self.estimator is None:
             return options
         kind: Any = type(self.estimator)

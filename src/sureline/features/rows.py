@@ -34,6 +34,10 @@ class Rows(NamedTuple):
         """Neighbouring rows, without copying them."""
         return Rows(self.indptr[start : stop + 1], self.indices, self.data)
 
+    def first(self, count: int) -> Rows:
+        """The first rows, without copying them: itself where there are no others."""
+        return self if count == self.indptr.size - 1 else self.part(0, count)
+
     def take(self, numbers: NDArray[np.intp]) -> Rows:
         """Some of the rows, in the order of `numbers`."""
         width = int(self.indices.max(initial=-1)) + 1

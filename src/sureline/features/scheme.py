@@ -18,7 +18,6 @@ from sureline.data.surrogates import mend_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.characters import VERSION, characters
 from sureline.features.rows import Rows
-from sureline.kernels.compiling import overflowing
 from sureline.kernels.words import BINARY, COUNTS, FILL_STOPS, LOG, READ_TEXTS
 
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
@@ -127,12 +126,11 @@ class Scheme:
         single = room.single
         if single is None or not single.fits(self, size):
             most = max(size, SHORT)
-            self._extend(room, np.array([most]), 0, 0)
+            self._extend(room, np.array([most, 0]), 0, 0)  # and for the one that types are told by
             single = room.single = Single(self, room, most)
         single.text[:size] = raw
         single.offsets[1] = size
-        with overflowing():
-            READ_TEXTS.compiled("float64")(*single.arguments)
+        single.read(*single.arguments)
         return single
 
     def _read(
@@ -151,8 +149,7 @@ class Scheme:
             places, letters = given.values.size, int(ends[-1] - ends[0])
         room = _ROOMS.room if room is None else room
         self._extend(room, np.diff(offsets), places, letters)
-        with overflowing():
-            words = READ_TEXTS.compiled("float64")(data, offsets, *named, *self._arguments(room))
+        words = READ_TEXTS.compiled("float64")(data, offsets, *named, *self._arguments(room))
         return room.found(offsets.size, room.spans[:words])
 
     def _arguments(self, room: Room) -> tuple[Any, ...]:
@@ -236,6 +233,8 @@ class Single:
         self.scheme, self.most, self.clock = scheme, most, room.clock
         self.text, self.offsets = text.data, np.zeros(2, np.int64)
         self.arguments = (text, self.offsets, *NOTHING, *scheme._arguments(room))
+        READ_TEXTS.compiled("float64")(*self.arguments)  # no text; it looks at types once for all
+        self.read = READ_TEXTS.unchecked("float64")
         self.found = room.found(2, NO_SPANS)
         self._rows: dict[str, Rows] = {}
 

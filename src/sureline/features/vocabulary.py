@@ -15,7 +15,6 @@ from sureline.errors import ModelFileError
 from sureline.features.naming import Names, roomy
 from sureline.features.rows import Rows
 from sureline.features.scheme import Found
-from sureline.kernels.compiling import overflowing
 from sureline.kernels.joining import LIST_KEYS
 from sureline.kernels.vocabulary import (
     ENLARGE,
@@ -63,7 +62,7 @@ class Vocabulary:
     @property
     def features(self) -> int:
         """How many columns there are."""
-        return int(self.held.sizes[0])
+        return self.held.sizes.item(0)
 
     @property
     def full(self) -> bool:
@@ -119,22 +118,13 @@ class Vocabulary:
         held = self.held
         if out is None:
             out = _empty_rows(found, first, dtype)
-        with overflowing():
-            stopped = ENTER_ROWS.compiled(dtype)(
-                first,
-                *found[:6],
-                normalize,
-                self.least,
-                self.most,
-                held.table,
-                held.seen,
-                held.sizes,
-                *held.names,
-                *out,
-            )
+        stopped = ENTER_ROWS.compiled(dtype)(
+            *(first, *found[:6], normalize, self.least, self.most),
+            *(held.table, held.seen, held.sizes, *held.names, *out),
+        )
         if stopped < 0:
             raise ModelFileError("the vocabulary of this model is damaged; load another copy")
-        return _entered(out, stopped - first), stopped
+        return out.first(stopped - first), stopped
 
     def look_up(
         self, found: Found, normalize: bool, dtype: str, unknown: int, out: Rows | None = None
@@ -146,10 +136,9 @@ class Vocabulary:
         held = self.held
         if out is None:
             out = _empty_rows(found, 0, dtype)
-        with overflowing():
-            LOOK_UP_ROWS.compiled(dtype)(
-                *found[:3], normalize, unknown, held.table, int(held.sizes[0]), *out
-            )
+        LOOK_UP_ROWS.compiled(dtype)(
+            *found[:3], normalize, unknown, held.table, held.sizes.item(0), *out
+        )
         return out
 
     def keys(self) -> NDArray[np.uint64]:
@@ -294,7 +283,7 @@ class Hashing:
             *(first, *found[:6], normalize, MOST_NAMES),
             *(held.bits, held.columns, held.sizes, *held.names, *out),
         )
-        return _entered(out, stopped - first), stopped
+        return out.first(stopped - first), stopped
 
     def look_up(
         self, found: Found, normalize: bool, dtype: str, unknown: int, out: Rows | None = None
@@ -350,8 +339,3 @@ def _empty_rows(found: Found, first: int, dtype: str) -> Rows:
     return Rows(
         np.zeros(ends.size - first, np.int64), np.empty(size, np.int32), np.empty(size, dtype)
     )
-
-
-def _entered(rows: Rows, count: int) -> Rows:
-    """The first rows, which may be all."""
-    return rows if count == len(rows) else rows.part(0, count)

@@ -8,7 +8,6 @@ loop again; a function pointer does neither.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -23,7 +22,6 @@ from numba.extending import NativeValue, register_jitable, register_model, unbox
 REAL = {"float32": types.float32, "float64": types.float64}
 f8, i8, flag = types.float64, types.int64, types.boolean
 PLAIN = bool(vars(config)["DISABLE_JIT"])  # nothing is compiled: every function runs as it stands
-SILENT = nullcontext()
 
 STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)
 JOINT = flag(
@@ -154,10 +152,13 @@ class Kernel:
         """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
         made = self._made.get(dtype)
         if made is None:  # making the signature for every call would cost more than the call
-            made = self._made[dtype] = compiled(self.function, self.signature(REAL[dtype]))
+            made = compiled(self.function, self.signature(REAL[dtype]))
+            if PLAIN:  # whole numbers overflow on purpose, of which compiled loops do not warn
+                made = np.errstate(over="ignore")(made)
+            self._made[dtype] = made
         return made
 
-
-def overflowing() -> AbstractContextManager[Any]:
-    """Around loops whose whole numbers overflow on purpose: not compiled, they would warn."""
-    return np.errstate(over="ignore") if PLAIN else SILENT
+    def unchecked(self, dtype: str) -> Any:
+        """The same for arguments that it has been called with: their types are not looked at."""
+        made = self.compiled(dtype)
+        return made if PLAIN else next(iter(made.overloads.values())).entry_point
