@@ -38,7 +38,7 @@ from sureline.features.scheme import PIECE, Found, Room, cut_texts
 from sureline.features.vocabulary import KEPT_SHARE, Hashing, largest
 from sureline.model import State
 
-TWO, ONE, ALL = np.arange(2), np.arange(1), np.ones(1)
+TWO, ALL = np.arange(2), np.ones(1)
 # Gives the parameters that what is learned depends on, besides those of the estimator.
 USED: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS, "calibration")
 # Of the estimator; TextClassifier has its own.
@@ -212,7 +212,8 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         self
             The classifier, further trained.
         """
-        with self._gate.writing:
+        gate = self._gate
+        with gate.writing:
             code = self._code(text, label, weight)
             if code is None:
                 return self.partial_fit([text], as_labels([label]), sample_weight=[weight])
@@ -227,12 +228,12 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             out = single.rows(learner.dtype)
             rank = known.classes.rank if state.wide else TWO
             weights = ALL if weight == 1.0 else np.array([weight])
-            with self._gate.change():
+            with gate.change():
                 rows, learned = columns.enter(found, 0, self.normalize, learner.dtype, out)
                 if not learned:  # for want of room
                     columns.reserve(found, 0)
                     rows, _ = columns.enter(found, 0, self.normalize, learner.dtype, out)
-                learner.learn(state, rows, code, weights, ONE, rank)
+                learner.learn_one(state, rows, code, weights, rank)
             if columns.full:
                 self._prune(known)
         return self
