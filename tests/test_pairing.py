@@ -139,7 +139,8 @@ def work_on(found, trouble=None):
     def prune():
         notes.append(("prune",))
 
-    return Work(read, lambda *_: 1, lambda _: None, enter, learn, lambda: full[0], prune), notes
+    parts = read, lambda *_: 1, lambda _: True, lambda _: None, enter, learn
+    return Work(*parts, lambda: full[0], prune), notes
 
 
 def test_pruning_waits_for_what_was_entered():
@@ -156,11 +157,10 @@ def test_pruning_waits_for_what_was_entered():
 
 def test_an_error_of_either_thread_is_raised_and_opens_the_gate():
     gate = Gate()
-    work, notes = work_on(2, trouble=2)
+    work, _ = work_on(2, trouble=2)
     work = work._replace(full=lambda: False)
     with Crew(2) as crew, pytest.raises(ValueError, match="trouble"):
         learn_in_pairs(work, [slice(0, 2), slice(2, 4), slice(4, 6)], gate, crew)
-    assert ("enter", 4, 0) in notes
 
     def refuse(*_):
         raise KeyError("enter")
@@ -171,3 +171,70 @@ def test_an_error_of_either_thread_is_raised_and_opens_the_gate():
         pass
     with gate.change(), gate.change():
         pass
+
+
+def test_weights_grow_when_all_that_has_columns_is_learned():
+    work, notes = work_on(2)
+
+    def grow(room):
+        notes.append(("grow",))
+
+    work = work._replace(full=lambda: False, holds=lambda _: False, grow=grow)
+    pieces = [slice(k, k + 2) for k in range(0, 20, 2)]
+    with Crew(2) as crew:
+        learn_in_pairs(work, pieces, Gate(), crew)
+    assert [note[0] for note in notes] == ["grow", "enter", "learn"] * len(pieces)
+
+
+def test_an_error_in_reading_comes_after_all_before_it_was_learned():
+    pieces = [slice(k, k + 2) for k in range(0, 20, 2)]
+
+    def read(piece, _):
+        if piece.start == 12:
+            raise ValueError("unreadable")
+        return [piece.start] * 2
+
+    for learn in (learn_in_turn, lambda *these: learn_in_pairs(*these, Crew(2))):
+        work, notes = work_on(2)
+        with pytest.raises(ValueError, match="unreadable"):
+            learn(work._replace(read=read, full=lambda: False), pieces, Gate())
+        learned = [note[1] for note in notes if note[0] == "learn"]
+        assert learned == [0, 2, 4, 6, 8, 10]
+
+
+def test_an_interrupt_ends_both_threads_and_opens_the_gate():
+    work, notes = work_on(2)
+
+    def learn(rows, part, room):
+        raise KeyboardInterrupt
+
+    work, gate = work._replace(learn=learn, full=lambda: False), Gate()
+    with Crew(2) as crew, pytest.raises(KeyboardInterrupt):
+        learn_in_pairs(work, [slice(k, k + 2) for k in range(0, 200, 2)], gate, crew)
+    assert len(notes) < 10  # the second thread has not gone on by itself
+    with gate.read():
+        pass
+
+
+def test_who_waits_to_look_is_let_in_between_pieces():
+    work, notes = work_on(2)
+    gate, met = Gate(), []
+
+    def look():
+        waiting.set()
+        with gate.read():
+            met.append(sum(note[0] == "learn" for note in notes))
+
+    def learn(rows, part, room):
+        notes.append(("learn", part.start, part.stop))
+        if part.start == 4:
+            crew.start(look)
+            waiting.wait()
+            while not gate.awaited:
+                pass
+
+    waiting = Event()
+    work = work._replace(learn=learn, full=lambda: False)
+    with Crew(2) as crew:
+        learn_in_pairs(work, [slice(k, k + 2) for k in range(0, 40, 2)], gate, crew)
+    assert met == [3]

@@ -81,6 +81,25 @@ def test_real_documents(name):
         same(found(text), features(text))
 
 
+@pytest.mark.parametrize("letter", ["x", "É", "日"])
+def test_words_of_any_length_at_any_place(letter):
+    """Texts are read 64 bytes at a time; a word may begin and end anywhere, or with its text."""
+    lengths = [1, 2, 7, 8, 9, 15, 16, 17, 24, 63, 64, 65, 130]
+    words = ["".join(chr(97 + (k + n) % 26) for k in range(n - 1)) + letter for n in lengths]
+    texts = [
+        " " * before + word + after
+        for word in words
+        for before in range(0, 66, several(1, 13))
+        for after in ("", ".", ", Next")
+    ]
+    read = TextFeatures(ngrams=(1, 1))._scheme().read(pa.array(texts, pa.large_string()))
+    for k, text in enumerate(texts):
+        places = slice(read.indptr[k], read.indptr[k + 1])
+        spans = zip(read.starts[places], read.lengths[places], strict=True)
+        names = [read.low[start : start + length].tobytes().decode() for start, length in spans]
+        assert names == list(features(text, ngrams=(1, 1)))
+
+
 TEXTS = st.text(
     st.one_of(
         st.characters(exclude_categories=("Cs",), max_codepoint=0x2FFF),

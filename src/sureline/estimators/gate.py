@@ -23,7 +23,8 @@ class Gate:
         self._counting = Lock()
         self._empty = Lock()  # held while readers are inside
         self._inside = self._waiting = self._entered = 0
-        self._changes = 0  # begun and not ended, by the thread that holds `writing`
+        self._changing = False  # by the thread that holds `writing`
+        self._changes = 0  # begun by it and not ended, one within the other
         # Every text that is learned or classified by itself goes through one of these. All they
         # know is kept above, so one of each serves everybody.
         self._look, self._change = _Look(self), _Change(self)
@@ -38,6 +39,35 @@ class Gate:
         A change within a change is part of it.
         """
         return self._change
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits to look at the model."""
+        return self._waiting > 0
+
+    def let_in(self) -> None:
+        """Within a change: let those look who wait, as if it had ended and the next begun."""
+        self._open()
+        self._close()
+
+    def _close(self) -> None:
+        """Keep everybody out; those who are inside leave first."""
+        self._entrance.acquire()
+        try:
+            self._empty.acquire()  # the last reader lets us in
+        except BaseException:  # the user has interrupted
+            self._entrance.release()
+            raise
+        self._changing = True
+
+    def _open(self) -> None:
+        """Let everybody in again, and see to it that those who wait come in before the next."""
+        self._changing = False
+        self._empty.release()
+        self._entrance.release()
+        goal = self._entered + self._waiting
+        while self._waiting and self._entered < goal:
+            sleep(0)
 
 
 class _Look:
@@ -57,7 +87,7 @@ class _Look:
             if gate._inside == 1:
                 gate._empty.acquire()
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         gate = self._gate
         with gate._counting:
             gate._inside -= 1
@@ -74,30 +104,19 @@ class _Change:
     def __enter__(self) -> None:
         gate = self._gate
         gate.writing.acquire()
-        if not gate._changes:
+        if not gate._changing:
             try:
-                gate._entrance.acquire()
-                try:
-                    gate._empty.acquire()  # the last reader lets us in
-                except BaseException:
-                    gate._entrance.release()
-                    raise
-            except BaseException:
+                gate._close()
+            except BaseException:  # the user has interrupted
                 gate.writing.release()
                 raise
         gate._changes += 1
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         gate = self._gate
         try:
             gate._changes -= 1
-            if gate._changes:
-                return
-            gate._empty.release()
-            gate._entrance.release()
-            if kind is None:
-                goal = gate._entered + gate._waiting
-                while gate._waiting and gate._entered < goal:
-                    sleep(0)
+            if not gate._changes and gate._changing:
+                gate._open()
         finally:
             gate.writing.release()

@@ -599,6 +599,9 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         def reserve(found: Found, begin: int) -> int:
             return columns.features if turn.read else columns.reserve(found, begin)
 
+        def holds(room: int) -> bool:
+            return turn.read or (online.__sklearn_is_fitted__() and room < online._state.features)
+
         def grow(room: int) -> None:
             if not turn.read and online.__sklearn_is_fitted__():
                 online._state = online._state.with_features(
@@ -617,7 +620,7 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             )
 
         work = Work(
-            *(read, reserve, grow, enter, learn),
+            *(read, reserve, holds, grow, enter, learn),
             full=lambda: columns.full,
             prune=lambda: self._prune(known),
         )

@@ -160,7 +160,7 @@ class Scheme:
             *(self.lowercase, from_, to, first, last, self.char_scope == "text"),
             *(self.min_length, self._stops, COUNTING[self.counts], self.bits),
             *characters(self.lowercase),
-            *(room.low, room.word_keys, room.spans, room.seen, room.clock),
+            *(room.low, room.runs, room.word_keys, room.spans, room.seen, room.clock),
             *(room.indptr, room.keys, room.values, room.starts, room.lengths),
         )
 
@@ -214,7 +214,7 @@ class Scheme:
             alone += 2 * (longest + 1) * spread
         room.extend(
             texts=lengths.size,
-            low=4 * total + 8 * lengths.size + letters + 16,
+            low=4 * total + 8 * lengths.size + letters + 256,
             words=one,
             features=most + places,
             distinct=alone + places,
@@ -258,6 +258,7 @@ class Room:
     def __init__(self) -> None:
         self.indptr = np.zeros(1, np.int64)
         self.low = np.zeros(0, np.uint8)
+        self.runs = np.zeros(0, np.int64)
         self.word_keys = np.zeros(0, np.uint64)
         self.spans = np.zeros((0, 4), np.int64)
         self.keys = np.zeros(0, np.uint64)
@@ -280,6 +281,7 @@ class Room:
         self.single = None
         self.indptr = _at_least(self.indptr, texts + 1)
         self.low = _at_least(self.low, low)
+        self.runs = _at_least(self.runs, 2 * words)
         self.word_keys = _at_least(self.word_keys, words)
         self.spans = _at_least(self.spans, words)
         self.keys = _at_least(self.keys, features)

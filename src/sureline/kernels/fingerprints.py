@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from sureline.kernels.eight_bytes import load8
+from sureline.kernels.many_bytes import load8
 
 U = np.uint64
 MULTIPLIER = U(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
@@ -36,19 +36,39 @@ def mixed(h: Any) -> Any:
 
 
 @register_jitable
+def absorbed(h: Any, eight: Any) -> Any:
+    """What becomes of h when it takes in eight more bytes."""
+    h = (h ^ eight) * MULTIPLIER
+    return h ^ (h >> TWENTY_NINE)
+
+
+@register_jitable
+def first_bytes(count: Any) -> Any:
+    """A mask of so many bytes, one to eight."""
+    return EVERY_BIT >> (SIXTY_FOUR - EIGHT * U(count))
+
+
+@register_jitable
 def fingerprint(data: Any, start: int, stop: int, kind: Any) -> Any:
     """The fingerprint of ``data[start:stop]``; `data` must go on for eight bytes after it."""
     h = kind ^ (U(stop - start) * MULTIPLIER)
     place = start
     while place + 8 <= stop:
-        h = (h ^ load8(data, place)) * MULTIPLIER
-        h ^= h >> TWENTY_NINE
+        h = absorbed(h, load8(data, place))
         place += 8
     if place < stop:
-        kept = EVERY_BIT >> (SIXTY_FOUR - EIGHT * U(stop - place))
-        h = (h ^ (load8(data, place) & kept)) * MULTIPLIER
-        h ^= h >> TWENTY_NINE
+        h = absorbed(h, load8(data, place) & first_bytes(stop - place))
     h = mixed(h)
+    return h if h != U(0) else ONE
+
+
+@register_jitable
+def short_fingerprint(data: Any, start: int, length: int, kind: Any) -> Any:
+    """The fingerprint of one to sixteen bytes, without a loop whose end nobody can guess."""
+    h = kind ^ (U(length) * MULTIPLIER)
+    head = absorbed(h, load8(data, start) & first_bytes(min(length, 8)))
+    tail = absorbed(head, load8(data, start + 8) & first_bytes(max(length - 8, 1)))
+    h = mixed(tail if length > 8 else head)
     return h if h != U(0) else ONE
 
 

@@ -15,8 +15,8 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.compiling import Kernel, array, f8, flag, given, i8
-from sureline.kernels.eight_bytes import load8, store8
 from sureline.kernels.fingerprints import ONE, U
+from sureline.kernels.many_bytes import load8, store8
 from sureline.kernels.prefetch import prefetch
 
 AHEAD = 8  # how many features ahead a place of the table is asked for

@@ -15,22 +15,27 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.compiling import Kernel, array, f8, flag, given, i8
-from sureline.kernels.eight_bytes import HIGH, ascii_words, first_byte, load8, store8
 from sureline.kernels.fingerprints import (
     CHARACTERS,
-    MULTIPLIER,
     NAMES,
+    ONE,
     WORDS,
     U,
     fingerprint,
+    first_bytes,
     joined,
+    short_fingerprint,
 )
+from sureline.kernels.many_bytes import SIZE, fold_block, load8, lowest_bit, store8
 
 # What the character tables tell.
 LOWER, WORD, WORD_AS_IS, CASED, IGNORABLE = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23, 1 << 24
 SPACE, SIGMA, FINAL_SIGMA, CAPITAL_SIGMA = 0x20, 0x3C3, 0x3C2, 0x3A3
 DOTTED_I, DOT_ABOVE = 0x130, 0x307  # the one letter whose lower case is two characters
 LAST = 0x10FFFF
+HIGH = U(0x8080808080808080)  # the bits of eight bytes that no ASCII character has
+
+CLOSE = 4096  # a table of so many entries stays in the core's own cache
 
 # How often a text has a feature, as its value.
 BINARY, COUNTS, LOG = 0, 1, 2
@@ -143,21 +148,22 @@ def add(
     """Count a feature of the present text; return how many features there are now."""
     if bits:
         key >>= U(64 - bits)
-    slot = np.int64((key * MULTIPLIER) >> U(32)) & mask
+    # Numbers without a sign, since Numba lets others count from the end of an array.
+    slot, new, last, now = key & U(mask), U(size), U(mask), U(clock)
     while True:
-        entry = seen[slot]
-        if entry >> 32 != clock:
+        entry = U(seen[slot])
+        if entry >> U(32) != now:
             break
-        known = first + (entry & 0xFFFFFFFF)
+        known = U(first) + (entry & U(0xFFFFFFFF))
         if keys[known] == key:
             values[known] += value
             return size
-        slot = (slot + 1) & mask
+        slot = (slot + ONE) & last
     seen[slot] = (clock << 32) | (size - first)
-    keys[size] = key
-    values[size] = value
-    starts[size] = begin
-    lengths[size] = length
+    keys[new] = key
+    values[new] = value
+    starts[new] = begin
+    lengths[new] = length
     return size + 1
 
 
@@ -174,10 +180,47 @@ def listed(key: Any, stops: Any) -> bool:
 
 
 @register_jitable
-def find_words(
+def find_runs(
+    text: Any, start: int, stop: int, lowercase: bool, low: Any, out: int, runs: Any
+) -> tuple[int, bool]:
+    """Find the runs of a text between ASCII characters that are in no word.
+
+    They are numbered, `runs` tells where each begins and ends in the text, and `low` gets the text
+    from `out` on, in lower case as far as it is ASCII. Also returned is whether all of it is.
+    """
+    edges, carry, foreign = 0, U(0), U(0)
+    for place in range(start, stop, SIZE):
+        at = out + place - start
+        if place + SIZE <= text.size:
+            words, strange = fold_block(text, place, lowercase, low, at)
+        else:
+            for k in range(SIZE):
+                low[at + k] = text[place + k] if place + k < stop else SPACE
+            words, strange = fold_block(low, at, lowercase, low, at)
+        marks = words | strange
+        if stop - place < SIZE:
+            inside = (ONE << U(stop - place)) - ONE
+            marks, strange = marks & inside, strange & inside
+        foreign |= strange
+        changes = marks ^ ((marks << ONE) | carry)
+        carry = marks >> U(SIZE - 1)
+        while changes:
+            runs[edges] = place - start + lowest_bit(changes)
+            changes &= changes - ONE
+            edges += 1
+    if edges & 1:
+        runs[edges] = stop - start
+        edges += 1
+    return edges >> 1, foreign == U(0)
+
+
+@register_jitable
+def find_foreign_words(
     text: Any,
     start: int,
     stop: int,
+    run: int,
+    end: int,
     lowercase: bool,
     least: int,
     stops: Any,
@@ -186,30 +229,15 @@ def find_words(
     index: Any,
     low: Any,
     out: int,
+    count: int,
     word_keys: Any,
     spans: Any,
 ) -> tuple[int, int]:
-    """Write the words of a text to `low` from `out` on; return the place behind and their number.
-
-    `spans` tells where each word lies in `low` and in the text.
-    """
-    place, count = start, 0
-    begin, begun, ended, length = out, start, start, 0  # the word that is being read
-    while place < stop or length:
-        inside = place < stop
-        if inside and place + 8 <= text.size:  # eight bytes at once, up to the word's end
-            chunk = load8(text, place)
-            words, chunk = ascii_words(chunk, lowercase)
-            run = min(first_byte(words ^ HIGH), stop - place)
-            if run:
-                store8(low, out, chunk)
-                out += run
-                length += run
-                place += run
-                ended = place
-                if run == 8:
-                    continue
-                inside = place < stop
+    """What `find_words` does for one run of the text, character by character."""
+    place, begun, ended = run, run, run
+    begin, length = out, 0  # of the word that is being read
+    while place < end or length:
+        inside = place < end
         if inside:
             byte = text[place]
             if byte < 0x80:
@@ -220,7 +248,7 @@ def find_words(
                     low[out] = letter
                     out += 1
             else:
-                code, width = decode(text, place, stop)
+                code, width = decode(text, place, end)
                 place += width
                 if code == DOTTED_I and lowercase:  # its dot, a mark, ends the word
                     low[out] = 0x69
@@ -250,6 +278,70 @@ def find_words(
                 low[out] = SPACE
                 out += 1
         begin, begun, length = out, place, 0
+    return out, count
+
+
+@register_jitable
+def is_ascii(data: Any, start: int, stop: int) -> bool:
+    """Whether all bytes are; `data` must go on for eight bytes after them."""
+    high = U(0)
+    for place in range(start, stop - 8, 8):
+        high |= load8(data, place)
+    high |= load8(data, max(start, stop - 8)) & first_bytes(min(stop - start, 8))
+    return bool(high & HIGH == U(0))
+
+
+@register_jitable
+def find_words(
+    text: Any,
+    start: int,
+    stop: int,
+    lowercase: bool,
+    least: int,
+    stops: Any,
+    letters: Any,
+    pages: Any,
+    index: Any,
+    low: Any,
+    out: int,
+    runs: Any,
+    word_keys: Any,
+    spans: Any,
+) -> tuple[int, int]:
+    """Write the words of a text to `low` from `out` on; return the place behind and their number.
+
+    `spans` tells where each word lies in `low` and in the text.
+    """
+    # Behind all that words can take: a letter grows by half at most when it becomes small.
+    folded = out + 2 * (stop - start) + SIZE
+    many, plain = find_runs(text, start, stop, lowercase, low, folded, runs)
+    count = 0
+    for run in range(many):
+        begun, ended = runs[2 * run], runs[2 * run + 1]
+        source, length = folded + begun, ended - begun
+        if not plain and not is_ascii(low, source, source + length):
+            out, count = find_foreign_words(
+                text, start, stop, start + begun, start + ended, lowercase, least, stops, letters,
+                pages, index, low, out, count, word_keys, spans,
+            )  # fmt: skip
+            continue
+        store8(low, out, load8(low, source))
+        store8(low, out + 8, load8(low, source + 8))
+        if length <= 16:
+            key = short_fingerprint(low, source, length, WORDS)
+        else:
+            for k in range(16, length, 8):
+                store8(low, out + k, load8(low, source + k))
+            key = fingerprint(low, source, source + length, WORDS)
+        if length < least or listed(key, stops):
+            continue
+        word = U(count)
+        word_keys[word] = key
+        spans[word, 0], spans[word, 1] = out, out + length
+        spans[word, 2], spans[word, 3] = begun, ended
+        count += 1
+        low[U(out + length)] = SPACE
+        out += length + 1
     return out, count
 
 
@@ -307,6 +399,7 @@ def read_texts(
     pages: Any,
     index: Any,
     low: Any,
+    runs: Any,
     word_keys: Any,
     spans: Any,
     seen: Any,
@@ -331,12 +424,12 @@ def read_texts(
         clock[0] += 1
         now = clock[0]
         low[out] = SPACE
-        out, count = find_words(
-            text, start, stop, lowercase, least, stops, letters, pages, index, low, out + 1,
+        lettered, count = find_words(
+            text, start, stop, lowercase, least, stops, letters, pages, index, low, out + 1, runs,
             word_keys, spans,
         )  # fmt: skip
+        out = lettered
         most = count * (words_to - words_from + 1) if words_to else 0
-        lettered = out
         if chars_to:
             if across:
                 out = lower_text(text, start, stop, lowercase, pages, index, low, out)
@@ -346,7 +439,7 @@ def read_texts(
         if given_offsets.size > 1:
             most += given_offsets[t + 1] - given_offsets[t]
         mask = 15
-        while mask < 2 * most:
+        while mask < 2 * most or mask < min(4 * most, CLOSE):
             mask = 2 * mask + 1
 
         if words_to:
@@ -411,7 +504,7 @@ def read_texts_signature(real: Any) -> Any:
         *(given(u1), given(i8), given(i8), given(u1), given(i8), given(types.float32)),
         *(flag, i8, i8, i8, i8, flag, i8, given(u8), i8, i8),
         *(given(u1), given(i4, 2), given(i4)),
-        *(array(u1), array(u8), array(i8, 2), array(i8), array(i8)),
+        *(array(u1), array(i8), array(u8), array(i8, 2), array(i8), array(i8)),
         *(array(i8), array(u8), array(f8), array(i8), array(i4)),
     )
 
