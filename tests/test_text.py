@@ -29,6 +29,7 @@ from sureline import (
     TextFeatures,
 )
 from sureline.data import sms_spam
+from sureline.features.scheme import Scheme
 
 N = several(400, 40)
 TEXTS, LABELS = (some[:N] for some in sms_spam())
@@ -320,6 +321,75 @@ def test_it_works_in_pipelines_and_searches():
     model = TextClassifier(AROWClassifier(r=3.0), ngrams=(1, 3))
     assert clone(model).get_params()["estimator__r"] == 3.0
     assert repr(model) == "TextClassifier(estimator=AROWClassifier(r=3.0), ngrams=(1, 3))"
+
+
+def parts(model):
+    """All that a model has learned, to the bit."""
+    metadata, tensors = model._parts()
+    return repr(metadata), {name: np.asarray(each).tobytes() for name, each in tensors.items()}
+
+
+def test_models_that_learn_in_turn_do_not_disturb_each_other():
+    kinds = [
+        {},
+        {"features": "hash", "bits": 12},
+        {"chars": (2, 3), "max_features": 300, "calibration": None},
+        {"estimator": AROWClassifier(dtype="float64")},
+        {"weighting": "idf"},
+    ]
+    texts = [*TEXTS, "a", "", "many words " * 400, "one \ud800 two", "b"]
+    labels = [*LABELS, "ham", "spam", "ham", "spam", "ham"]
+    turns, alone = [[TextClassifier(**kind) for kind in kinds] for _ in range(2)]
+    for k, (text, label) in enumerate(zip(texts, labels, strict=True)):
+        weight = 1.0 if k % 3 else 0.5
+        for model in turns:
+            model.learn_one(text, label, weight)
+    for model in alone:
+        for k, (text, label) in enumerate(zip(texts, labels, strict=True)):
+            model.partial_fit([text], [label], sample_weight=[1.0 if k % 3 else 0.5])
+    for one, other in zip(turns, alone, strict=True):
+        assert parts(one) == parts(other)
+
+
+def test_learning_one_text_goes_on_after_anything_else():
+    def other_than(model, k):
+        """What else may come between two texts: it changes the arrays that learning goes to."""
+        if k == 10:
+            model.partial_fit(["words that make the vocabulary grow " + " ".join(TEXTS)], ["ham"])
+        elif k == 15:
+            model._known.online._state = model._known.online._state.copy()
+        elif k == 20:
+            model.partial_fit(["a third"], ["new"])
+        elif k == 25:
+            model.forget_class("new")
+
+    single, whole = TextClassifier(), TextClassifier()
+    for k, (text, label) in enumerate(zip(TEXTS[:40], LABELS[:40], strict=True)):
+        single.learn_one(text, label)
+        whole.partial_fit([text], [label])
+        for model in (single, whole):
+            other_than(model, k)
+        assert [single.predict_one(each) for each in TEXTS[:5]] == whole.predict(TEXTS[:5]).tolist()
+    assert parts(single) == parts(whole)
+
+
+@pytest.mark.parametrize("options", [{}, {"features": "hash"}, {"weighting": None}])
+@pytest.mark.parametrize("classes", [1, 2, 5])
+def test_the_label_of_one_text_is_that_of_many(classes, options):
+    texts, labels = topics()
+    keys = [TOPICS.index(label) % classes for label in labels]
+    model = TextClassifier(**options).partial_fit(texts, keys)
+    answers = [model.predict_one(text) for text in texts]
+    assert answers == model.predict(texts).tolist()
+    assert {type(answer) for answer in answers} == {int}
+
+
+def test_stop_words_leave_room_for_a_very_long_text():
+    text = "the " + " ".join(map(str, range(several(300_000, 3_000))))
+    scheme = Scheme.of(TextClassifier(stop_words=["the"], ngrams=(1, 1)))
+    found = scheme.read_one(text).found
+    assert found.indptr[1] == several(300_000, 3_000)
+    assert Scheme.of(TextClassifier()).read_one("a b").found.indptr[1] == 3
 
 
 def test_copies_and_pickles_go_on_alone():

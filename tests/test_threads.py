@@ -159,3 +159,39 @@ def test_the_gate_lets_in_many_readers_or_one_writer():
     run(read, read, write, write)
     assert set(seen) == {0}
     assert value == [600]
+
+
+def test_a_change_within_a_change_is_part_of_it():
+    gate, seen = Gate(), []
+
+    def look():
+        with gate.read():
+            seen.append("looked")
+
+    with gate.change():
+        reader = Thread(target=look)
+        reader.start()
+        with gate.change():
+            pass
+        reader.join(0.05)
+        seen.append("changed")
+    reader.join()
+    assert seen == ["changed", "looked"]
+
+
+def test_what_is_raised_inside_opens_the_gate():
+    gate, seen = Gate(), []
+
+    def go_through():
+        with gate.change():
+            seen.append("changed")
+        with gate.read():
+            seen.append("looked")
+
+    for enter in (gate.read, gate.change):
+        with pytest.raises(ZeroDivisionError), enter():
+            raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), gate.change(), gate.change():
+        raise ZeroDivisionError
+    run(go_through)
+    assert seen == ["changed", "looked"]

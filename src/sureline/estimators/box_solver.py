@@ -22,7 +22,7 @@ from sureline.kernels.box import (
     UNFOLD,
     WEIGH,
 )
-from sureline.kernels.compiling import compiled
+from sureline.kernels.compiling import pointer
 from sureline.rules import BatchRule
 from sureline.rules.box import LOSSES
 
@@ -143,15 +143,15 @@ class BoxSolver:
 
     @cached_property
     def _primal(self) -> Any:
-        return compiled(self.rule.primal, INTERVAL, self.rule.inlined)
+        return pointer(self.rule.primal, INTERVAL, self.rule.inlined)
 
     @cached_property
     def _prox(self) -> Any:
-        return compiled(self.rule.prox, INTERVAL, self.rule.inlined)
+        return pointer(self.rule.prox, INTERVAL, self.rule.inlined)
 
     @cached_property
     def _cost(self) -> Any:
-        return compiled(self.rule.cost, COST, self.rule.inlined)
+        return pointer(self.rule.cost, COST, self.rule.inlined)
 
     @property
     def start(self) -> tuple[float, float]:

@@ -6,8 +6,7 @@ before it takes the next: so no prediction waits for long, and none sees half a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from threading import Lock, RLock
 from time import sleep
 
@@ -25,42 +24,21 @@ class Gate:
         self._empty = Lock()  # held while readers are inside
         self._inside = self._waiting = self._entered = 0
         self._changing = False  # by the thread that holds `writing`
+        self._changes = 0  # begun by it and not ended, one within the other
+        # Every text that is learned or classified by itself goes through one of these. All they
+        # know is kept above, so one of each serves everybody.
+        self._look, self._change = _Look(self), _Change(self)
 
-    @contextmanager
-    def read(self) -> Iterator[None]:
+    def read(self) -> AbstractContextManager[None]:
         """Look at the model; it does not change until the end."""
-        with self._counting:
-            self._waiting += 1
-        with self._entrance, self._counting:
-            self._waiting -= 1
-            self._entered += 1
-            self._inside += 1
-            if self._inside == 1:
-                self._empty.acquire()
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._inside -= 1
-                if self._inside == 0:
-                    self._empty.release()
+        return self._look
 
-    @contextmanager
-    def change(self) -> Iterator[None]:
+    def change(self) -> AbstractContextManager[None]:
         """Change the model; nobody looks until the end. Those who wait come in before the next.
 
         A change within a change is part of it.
         """
-        with self.writing:
-            if self._changing:
-                yield
-                return
-            self._close()
-            try:
-                yield
-            finally:
-                if self._changing:
-                    self._open()
+        return self._change
 
     @property
     def awaited(self) -> bool:
@@ -90,3 +68,55 @@ class Gate:
         goal = self._entered + self._waiting
         while self._waiting and self._entered < goal:
             sleep(0)
+
+
+class _Look:
+    """What `Gate.read` is."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        gate = self._gate
+        with gate._counting:
+            gate._waiting += 1
+        with gate._entrance, gate._counting:
+            gate._waiting -= 1
+            gate._entered += 1
+            gate._inside += 1
+            if gate._inside == 1:
+                gate._empty.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        gate = self._gate
+        with gate._counting:
+            gate._inside -= 1
+            if gate._inside == 0:
+                gate._empty.release()
+
+
+class _Change:
+    """What `Gate.change` is."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        gate = self._gate
+        gate.writing.acquire()
+        if not gate._changing:
+            try:
+                gate._close()
+            except BaseException:  # the user has interrupted
+                gate.writing.release()
+                raise
+        gate._changes += 1
+
+    def __exit__(self, *_: object) -> None:
+        gate = self._gate
+        try:
+            gate._changes -= 1
+            if not gate._changes and gate._changing:
+                gate._open()
+        finally:
+            gate.writing.release()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,19 @@ from sureline.estimators.online import OnlineClassifier
 from sureline.features.scheme import Scheme
 from sureline.features.vocabulary import Hashing, Vocabulary
 
-Codes = tuple[NDArray[Any], dict[Any, int], NDArray[np.int64]]
+
+class Classes(NamedTuple):
+    """What follows from the `labels` of the columns, to learn or classify one text.
+
+    `codes` have the column of each label, as an array of one number; `rank` tells where each
+    column's label stands among the sorted ones, `order` the columns of those, `sorted` them.
+    """
+
+    labels: NDArray[Any]
+    codes: dict[Any, NDArray[np.int64]]
+    rank: NDArray[np.int64]
+    order: NDArray[np.int64]
+    sorted: list[Any]
 
 
 @dataclass
@@ -29,7 +41,7 @@ class Knowledge:
     columns: Vocabulary | Hashing
     online: OnlineClassifier
     options: tuple[Any, ...]
-    _codes: Codes | None = field(default=None, init=False, repr=False, compare=False)
+    _classes: Classes | None = field(default=None, init=False, repr=False, compare=False)
 
     @cached_property
     def learner(self) -> Learner:
@@ -37,14 +49,15 @@ class Knowledge:
         return self.online._learner()
 
     @property
-    def codes(self) -> tuple[dict[Any, int], NDArray[np.int64]]:
-        """The column of each label, and where each column's label stands among the sorted ones."""
-        labels, known = self.online._labels, self._codes
-        if known is None or known[0] is not labels:
-            rank = np.argsort(np.argsort(labels))
-            known = labels, dict(zip(labels.tolist(), range(labels.size), strict=True)), rank
-            self._codes = known
-        return known[1:]
+    def classes(self) -> Classes:
+        """The classes that there are; something must have been learned."""
+        labels, known = self.online._labels, self._classes
+        if known is None or known.labels is not labels:
+            order = np.argsort(labels)
+            codes = dict(zip(labels.tolist(), np.arange(labels.size)[:, np.newaxis], strict=True))
+            known = Classes(labels, codes, np.argsort(order), order, labels[order].tolist())
+            self._classes = known
+        return known
 
     def shard(self, online: OnlineClassifier, columns: Vocabulary | Hashing) -> Knowledge:
         """The same knowledge with other columns and weights."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ PROJECTIONS = {
 }
 ONE_VS_REST = "one-vs-rest"
 NO_ERRORS = np.zeros(0)
+FIRST = np.zeros(1, np.int64)  # of one row
 SCHEMES = {
     "sequential": rivals.SEQUENTIAL,
     "parallel": rivals.PARALLEL,
@@ -82,6 +84,30 @@ class Examples(NamedTuple):
     order: Integers
     rank: Integers
     before: int = 0
+
+
+class Repeat(NamedTuple):
+    """How two classes learn one new row after the other, all of which lie in the same place.
+
+    Finding out which loop to call and with what, and Numba's look at the types of that, take longer
+    than to learn a short row. It holds as long as the `arrays` are those of the state.
+    """
+
+    rows: Rows
+    arrays: tuple[NDArray[Any], ...]
+    loop: Any
+    middle: tuple[Any, ...]  # the loop's arguments between the row and its length
+    end: tuple[Any, ...]  # and behind that
+
+    def fits(self, state: State, rows: Rows) -> bool:
+        """Whether it is about this place and this state."""
+        return rows is self.rows and all(map(is_, _arrays(state), self.arrays))
+
+
+# What a loop for two classes is given of a state.
+_arrays: Callable[[State], tuple[NDArray[Any], ...]] = attrgetter(
+    "table", "tallies", "tokens", "curve", "errors", "counts"
+)
 
 
 class Learner:
@@ -120,8 +146,11 @@ class Learner:
         self.layout = Layout(
             rule.name, covariance, dtype, fit_intercept, initial, stamps, weighting
         )
+        self.floor = FLOOR * self.initial_variance
+        self.projection = PROJECTIONS.get(covariance, -1)  # a full covariance has none
         self.informed, self.normalize = weighting == "nb", normalize
         self.calibrated, self.adaptive = calibrated, adaptive
+        self._repeat: Repeat | None = None
 
     @cached_property
     def _step(self) -> Any:
@@ -164,27 +193,52 @@ class Learner:
         Rows are counted, where they are, when they come first; curve and errors follow those that
         are learned for the first time.
         """
+        self._repeat = None
         if state.layout.weighting == "idf":
             rows = self._weighed(state, rows, codes, order, not turn.read)
-        given = Examples(rows, codes, weight, order, rank, before)
-        if self.calibrated and not turn.learned and state.layout.covariance == "full":
-            self._learn_and_follow(state, given)
+        given = (rows, codes, weight, order, rank, before)
+        followed = self.calibrated and not turn.learned
+        if followed and state.layout.covariance == "full":
+            self._learn_and_follow(state, Examples(*given))
         else:
-            self._learn(state, given, turn)
+            self._learn(state, *given, turn, followed)
 
-    def _learn(self, state: State, given: Examples, turn: Turn) -> None:
-        """As `learn`, of rows that are scaled."""
-        rows, codes, weight, order, rank, before = given
+    def learn_one(
+        self, state: State, rows: Rows, codes: Integers, weight: Floats, rank: Integers
+    ) -> None:
+        """Learn a new row, as `learn` does; the next one in the same `rows` takes less time."""
+        repeat = self._repeat
+        if repeat is not None and repeat.fits(state, rows):
+            failed = repeat.loop(
+                *(*rows, codes, weight, FIRST, *repeat.middle, rows.longest, *repeat.end)
+            )
+            self._note(state, codes, FIRST, failed, 0)
+            return
+        self.learn(state, rows, codes, weight, FIRST, rank)  # looks at the types, too
+        follows = self.calibrated and state.layout.covariance != "full"
+        if self.informed and not state.wide and self.projection == rivals.KL:
+            begin, end = self._informed(state, self._tuned(state, NEW), NEW, follows)
+            loop = LEARN_TWO.unchecked(self.dtype)
+            self._repeat = Repeat(rows, _arrays(state), loop, begin, end)
+
+    def _learn(
+        self,
+        state: State,
+        rows: Rows,
+        codes: Integers,
+        weight: Floats,
+        order: Integers,
+        rank: Integers,
+        before: int,
+        turn: Turn,
+        followed: bool,
+    ) -> None:
+        """As `learn`, of rows that are scaled, and `followed` by the curve or not."""
         examples = (*rows, codes, weight, order)
         tuned = self._tuned(state, turn)
-        followed = self.calibrated and not turn.learned and state.layout.covariance != "full"
         if self.informed or followed:
-            curve = state.curve if followed else state.curve[:0]
-            begin = (
-                *(*examples, state.table, state.tallies, state.tokens, self.informed),
-                *(not turn.read, curve, rows.longest, 1.0 / self.initial_variance),
-            )
-            failed = self._learn_informed(state, begin, rank, tuned)
+            begin, end = self._informed(state, tuned, turn, followed)
+            failed = self._learn_informed(state, (*examples, *begin, rows.longest), rank, end)
         elif not state.wide:
             sign = np.where(codes == 1, 1.0, -1.0)
             failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest, tuned)
@@ -192,10 +246,18 @@ class Learner:
             failed = self._learn_one_vs_rest(state, examples, rows.longest, tuned)
         else:
             failed = self._learn_rivals(state, examples, rows.longest, rank, tuned)
+        self._note(state, codes, order, failed, before)
+
+    def _note(
+        self, state: State, codes: Integers, order: Integers, failed: int, before: int
+    ) -> None:
+        """Note that rows were learned, and raise what must be said if one of them overflowed."""
+        count = order.size
         if state.wide:
-            state.used = max(state.used, int(codes[order].max(initial=-1)) + 1)
-        state.clock += order.size
-        state.counts[2] += order.size
+            last = codes[order[0]] if count == 1 else codes[order].max(initial=-1)
+            state.used = max(state.used, int(last) + 1)
+        state.clock += count
+        state.counts[2] += count
         if failed >= 0:
             raise DataError(
                 f"learning row {before + failed} overflowed {self.dtype}: its values, or those of "
@@ -256,11 +318,11 @@ class Learner:
                 state.counts,
             )
         elif covariance == "diagonal-exact":
-            room = (FLOOR * self.initial_variance, np.empty(longest + 1), errors, state.counts)
+            room = (self.floor, np.empty(longest + 1), errors, state.counts)
             ending = (self._exact, a, b, self.share, *room)
             failed = LEARN_EXACT.compiled(self.dtype)(*learned, *ending)
         else:
-            room = (FLOOR * self.initial_variance, np.empty(longest), errors, state.counts)
+            room = (self.floor, np.empty(longest), errors, state.counts)
             ending = (a, b, self.share, covariance == "diagonal-l2", *room)
             failed = LEARN_DIAGONAL.compiled(self.dtype)(*learned, *ending)
         return failed
@@ -317,9 +379,9 @@ class Learner:
                 b,
                 self.share,
                 SCHEMES[self.scheme],
-                PROJECTIONS[state.layout.covariance],
+                self.projection,
                 self.rule.average,
-                FLOOR * self.initial_variance,
+                self.floor,
                 state.clock,
                 np.empty(width),
                 np.empty(width),
@@ -371,9 +433,9 @@ class Learner:
                 a,
                 b,
                 self.share,
-                PROJECTIONS[covariance],
+                self.projection,
                 rule.average,
-                FLOOR * self.initial_variance,
+                self.floor,
                 state.clock,
                 np.empty(longest + 1),
                 np.empty(longest + 1),
@@ -384,31 +446,49 @@ class Learner:
             )
         return failed
 
+    def _informed(
+        self, state: State, tuned: Tuned, turn: Turn, followed: bool
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What loops under a prior or a curve are given besides rows and their length.
+
+        The first part comes before that length; the second, behind it, is that of `LEARN_TWO`.
+        """
+        a, b, errors = tuned
+        begin = (
+            *(state.table, state.tallies, state.tokens, self.informed),
+            *(not turn.read, state.curve if followed else state.curve[:0]),
+        )
+        end = (
+            *(1.0 / self.initial_variance, self.constant, self._step),
+            *(a, b, self.share, self.floor, errors, state.counts),
+        )
+        return begin, end
+
     def _learn_informed(
-        self, state: State, begin: tuple[Any, ...], rank: Integers, tuned: Tuned
+        self, state: State, begin: tuple[Any, ...], rank: Integers, end: tuple[Any, ...]
     ) -> int:
         """Learn under a prior that counts tell, or a curve that follows, or both.
 
         Returns the row that overflowed, or -1.
         """
-        a, b, errors = tuned
-        steps, rule = (self.constant, self._step), (a, b, self.share)
-        end = (FLOOR * self.initial_variance, errors, state.counts)
-        projection = PROJECTIONS[state.layout.covariance]
+        if not state.wide and self.projection == rivals.KL:
+            return int(LEARN_TWO.compiled(self.dtype)(*begin, *end))
+        inverse, *step = end[:3]
+        rule, rest = end[3:6], end[6:]
         failed: int
-        if not state.wide and projection == rivals.KL:
-            failed = LEARN_TWO.compiled(self.dtype)(*begin, *steps, *rule, *end)
-        elif not state.wide:
+        if not state.wide:
             failed = LEARN_TWO_OPENED.compiled(self.dtype)(
-                *(*begin, *steps, self._exact, *rule, projection, *end)
+                *(*begin, inverse, *step, self._exact, *rule, self.projection, *rest)
             )
-        elif self.scheme == ONE_VS_REST and projection == rivals.KL:
-            failed = LEARN_REST.compiled(self.dtype)(*begin, state.used, *steps, *rule, *end)
+        elif self.scheme == ONE_VS_REST and self.projection == rivals.KL:
+            failed = LEARN_REST.compiled(self.dtype)(
+                *(*begin, inverse, state.used, *step, *rule, *rest)
+            )
         else:
             competitors = min(self.competitors, state.table.shape[2])
             failed = LEARN_MANY_OPENED.compiled(self.dtype)(
-                *(*begin, rank, state.used, competitors, *steps, self._exact, self._joint),
-                *(*rule, SCHEMES[self.scheme], projection, *end),
+                *(*begin, inverse, rank, state.used, competitors, *step, self._exact, self._joint),
+                *(*rule, SCHEMES[self.scheme], self.projection, *rest),
             )
         return failed
 
@@ -425,7 +505,7 @@ class Learner:
             if scores.shape[1] > 1:
                 FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
             one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
-            self._learn(state, Examples(row, *one, rank, int(i)), NEW)
+            self._learn(state, row, *one, rank, int(i), NEW, followed=False)
 
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the curve that has followed them."""
@@ -442,7 +522,7 @@ class Learner:
         self, state: State, rows: Rows, codes: Integers, order: Integers, counting: bool
     ) -> Rows:
         """Rows scaled by inverse document frequencies, and counted if wished, in `order`."""
-        values = np.zeros_like(rows.data)
+        values = np.zeros(int(rows.indptr[-1]), self.dtype)
         WEIGH_ROWS.compiled(self.dtype)(
             *(*rows, codes, order, state.tallies, state.tokens, counting, self.normalize, values)
         )

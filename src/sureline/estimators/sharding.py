@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
-from sureline.estimators.learner import FLOOR, NEW, Examples, Floats, Learner, Turn
+from sureline.estimators.learner import NEW, Examples, Floats, Learner, Turn
 from sureline.features.rows import Rows
 from sureline.model import State
 from sureline.model.rejoining import Copies
@@ -99,7 +99,7 @@ class Rounds:
         # To learn nothing compiles what is needed, once for all threads.
         self.learner.learn(self.copies.state, *given._replace(order=given.order[:0]), turn)
         self.crew.run(learn, range(jobs))
-        self.copies.rejoin(self.learner, FLOOR * self.learner.initial_variance)
+        self.copies.rejoin(self.learner, self.learner.floor)
 
 
 def check_copies(state: State, jobs: int, limit_gb: float, owner: str) -> None:
@@ -260,7 +260,7 @@ class Shards:
                 learned = list(zip(states, places, strict=True))
                 copies = Copies(start, len(states), self.crew.run, learned)
                 self._copies = None
-            copies.rejoin(self.learner, FLOOR * self.learner.initial_variance)
+            copies.rejoin(self.learner, self.learner.floor)
             self.online._publish(copies.state, self.begun[0]._labels)
             if publish is not None:
                 publish()

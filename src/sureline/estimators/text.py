@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from operator import attrgetter
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from sureline.estimators.describing import described, documented
 from sureline.estimators.explaining import Explanation, Telling
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.knowledge import Knowledge
-from sureline.estimators.learner import AGAIN, NEW, READ, Floats, Learner, Turn
+from sureline.estimators.learner import AGAIN, NEW, READ, Floats, Integers, Learner, Turn
 from sureline.estimators.merging import Merging
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.pairing import Work, learn_in_pairs, learn_in_turn
@@ -29,7 +30,7 @@ from sureline.estimators.saving import Saving
 from sureline.estimators.sharding import Crew, count_jobs
 from sureline.estimators.text_explaining import explain_text, tell_features
 from sureline.estimators.text_merging import merge_texts
-from sureline.estimators.text_options import TextOptions
+from sureline.estimators.text_options import OPTIONS, TextOptions
 from sureline.estimators.text_saving import text_from_parts, text_parts
 from sureline.estimators.text_sharding import TextShards
 from sureline.features.rows import Rows
@@ -37,7 +38,9 @@ from sureline.features.scheme import PIECE, Found, Room, cut_texts
 from sureline.features.vocabulary import KEPT_SHARE, Hashing, largest
 from sureline.model import State
 
-TWO, ONE = np.arange(2), np.arange(1)
+TWO, ALL = np.arange(2), np.ones(1)
+# Gives the parameters that what is learned depends on, besides those of the estimator.
+USED: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS, "calibration")
 # Of the estimator; TextClassifier has its own.
 UNUSED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
 
@@ -209,42 +212,47 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         self
             The classifier, further trained.
         """
-        with self._gate.writing:
+        gate = self._gate
+        with gate.writing:
             code = self._code(text, label, weight)
             if code is None:
                 return self.partial_fit([text], as_labels([label]), sample_weight=[weight])
             known = self._known
-            found, columns, online = known.scheme.read_one(text), known.columns, known.online
-            learner = known.learner
-            if columns.most_after(int(found.indptr[1])) >= online._state.features:
-                online._state = online._state.with_features(
+            columns, online, learner = known.columns, known.online, known.learner
+            single = known.scheme.read_one(text)
+            found, state = single.found, online._state
+            if columns.most_after(found.indptr.item(1)) >= state.features:
+                state = online._state = state.with_features(
                     columns.reserve(found, 0) + 1, online.memory_limit_gb, "TextClassifier"
                 )
-            rank = known.codes[1] if online._state.wide else TWO
-            with self._gate.change():
-                rows, learned = columns.enter(found, 0, self.normalize, learner.dtype)
+            out = single.rows(learner.dtype)
+            rank = known.classes.rank if state.wide else TWO
+            weights = ALL if weight == 1.0 else np.array([weight])
+            with gate.change():
+                rows, learned = columns.enter(found, 0, self.normalize, learner.dtype, out)
                 if not learned:  # for want of room
                     columns.reserve(found, 0)
-                    rows, _ = columns.enter(found, 0, self.normalize, learner.dtype)
-                learner.learn(online._state, rows, np.array([code]), np.array([weight]), ONE, rank)
+                    rows, _ = columns.enter(found, 0, self.normalize, learner.dtype, out)
+                learner.learn_one(state, rows, code, weights, rank)
             if columns.full:
                 self._prune(known)
         return self
 
-    def _code(self, text: Any, label: Any, weight: Any) -> int | None:
+    def _code(self, text: Any, label: Any, weight: Any) -> Integers | None:
         """The column of a label, if there is nothing to check or to prepare for learning it."""
         known: Knowledge | None = self.__dict__.get("_known")
         if known is None or type(text) is not str or type(weight) is not float or weight <= 0.0:
             return None
         online = known.online
-        if not self.__sklearn_is_fitted__() or online.classes_.size < 2 or known.columns.full:
+        if not online.__sklearn_is_fitted__() or known.columns.full:
             return None
         if online.class_weight is not None or (known.learner.rule.weight != "cost" and weight > 1):
             return None
-        if self._options() != known.options:
+        codes = known.classes.codes
+        if len(codes) < 2 or self._options() != known.options:
             return None
         try:
-            return known.codes[0].get(label)
+            return codes.get(label)
         except TypeError:  # no label at all
             return None
 
@@ -314,8 +322,14 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
             return self.predict([text]).tolist()[0]
         with self._gate.read():
             known = self._known
-            rows = self._look_up(known, known.scheme.read_one(text))
-            return self._best(rows).tolist()[0]
+            single, classes = known.scheme.read_one(text), known.classes
+            if len(classes.sorted) == 1:
+                return classes.sorted[0]
+            learner, state = known.learner, known.online._state
+            rows = self._look_up(known, single.found, single.rows(learner.dtype))
+            scores = learner.scores(state, rows)[0]
+            best = scores[classes.order].argmax() if state.wide else scores.item() > 0.0
+            return classes.sorted[best]
 
     def predict_proba_one(self, text: str) -> dict[Any, float]:
         """The probability of each class for one text.
@@ -460,12 +474,11 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
 
     def _options(self) -> tuple[Any, ...]:
         """The parameters that what is learned depends on, those of the estimator included."""
-        options = (*super()._options(), self.calibration)
+        options = USED(self)
         if self.estimator is None:
             return options
-        values = vars(self.estimator)
-        names = (name for name in self.estimator.__dataclass_fields__ if name not in UNUSED)
-        return (*options, *(values[name] for name in names))
+        kind: Any = type(self.estimator)
+        return (*options, *_values_of(kind)(self.estimator))
 
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""
@@ -647,10 +660,10 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         """Find the features of some texts; what is returned looks up their columns."""
         return partial(self._look_up, known, known.scheme.read_piece(texts, None, cut))
 
-    def _look_up(self, known: Knowledge, found: Found) -> Rows:
+    def _look_up(self, known: Knowledge, found: Found, out: Rows | None = None) -> Rows:
         """Rows of what was found in texts, as learning would see them."""
-        columns = known.columns
-        return columns.look_up(found, bool(self.normalize), known.online.dtype, columns.unknown)
+        columns, dtype = known.columns, known.online.dtype
+        return columns.look_up(found, bool(self.normalize), dtype, columns.unknown, out)
 
     @property
     def _has_variance(self) -> bool:
@@ -686,3 +699,9 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+@cache
+def _values_of(kind: Any) -> Callable[[OnlineClassifier], tuple[Any, ...]]:
+    """What gives the parameters of an estimator that are used here."""
+    return attrgetter(*(name for name in kind.__dataclass_fields__ if name not in UNUSED))

@@ -25,13 +25,18 @@ class Rows(NamedTuple):
     @property
     def longest(self) -> int:
         """The number of nonzeros in the fullest row."""
-        if self.indptr.size == 2:  # the usual ways of a short look
-            return int(self.indptr[1] - self.indptr[0])
-        return int(np.diff(self.indptr).max(initial=0))
+        ends = self.indptr
+        if ends.size == 2:  # the usual ways of a short look
+            return ends.item(1) - ends.item(0)
+        return int(np.diff(ends).max(initial=0))
 
     def part(self, start: int, stop: int) -> Rows:
         """Neighbouring rows, without copying them."""
         return Rows(self.indptr[start : stop + 1], self.indices, self.data)
+
+    def first(self, count: int) -> Rows:
+        """The first rows, without copying them: itself where there are no others."""
+        return self if count == self.indptr.size - 1 else self.part(0, count)
 
     def take(self, numbers: NDArray[np.intp]) -> Rows:
         """Some of the rows, in the order of `numbers`."""

@@ -17,7 +17,7 @@ from sureline.data import Given
 from sureline.data.surrogates import mend_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.characters import VERSION, characters
-from sureline.kernels.compiling import overflowing
+from sureline.features.rows import Rows
 from sureline.kernels.words import BINARY, COUNTS, FILL_STOPS, LOG, READ_TEXTS
 
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
@@ -29,6 +29,8 @@ SHORT = 2**10  # a text that is read by itself has room for so many bytes at lea
 LAST_TEXT = 2**31 - 1  # a room is cleaned after so many
 NO_OFFSETS = np.zeros(1, np.int64)
 NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
+NO_SPANS = np.zeros((0, 4), np.int64)
+NOTHING = NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES  # is given besides the texts
 
 
 class Found(NamedTuple):
@@ -114,19 +116,22 @@ class Scheme:
         """
         return self._read(*text_buffers(texts), given, room)
 
-    def read_one(self, text: str) -> Found:
-        """The features of one text."""
+    def read_one(self, text: str) -> Single:
+        """The features of one text, in the thread's room, without the spans of its words."""
         try:
             raw = text.encode()
         except UnicodeEncodeError:
             raw = mend_surrogates(text).encode()
-        room = _ROOMS.room
-        if not room.holds(self, len(raw)):
-            most = max(len(raw), SHORT)
-            self._extend(room, np.array([most]), 0, 0)
-            room.held = self, most
-        nothing = NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES
-        return self._fill(room, np.array([0, len(raw)]), np.frombuffer(raw, np.uint8), nothing)
+        room, size = _ROOMS.room, len(raw)
+        single = room.single
+        if single is None or not single.fits(self, size):
+            most = max(size, SHORT)
+            self._extend(room, np.array([most, 0]), 0, 0)  # and for the one that types are told by
+            single = room.single = Single(self, room, most)
+        single.text[:size] = raw
+        single.offsets[1] = size
+        single.read(*single.arguments)
+        return single
 
     def _read(
         self,
@@ -136,7 +141,7 @@ class Scheme:
         room: Room | None = None,
     ) -> Found:
         if given is None:
-            named = (NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES)
+            named: tuple[NDArray[Any], ...] = NOTHING
             places, letters = 0, 0
         else:
             ends, names = text_buffers(given.names)
@@ -144,39 +149,19 @@ class Scheme:
             places, letters = given.values.size, int(ends[-1] - ends[0])
         room = _ROOMS.room if room is None else room
         self._extend(room, np.diff(offsets), places, letters)
-        return self._fill(room, offsets, data, named)
+        words = READ_TEXTS.compiled("float64")(data, offsets, *named, *self._arguments(room))
+        return room.found(offsets.size, room.spans[:words])
 
-    def _fill(
-        self,
-        room: Room,
-        offsets: NDArray[np.int64],
-        data: NDArray[np.uint8],
-        named: tuple[NDArray[Any], ...],
-    ) -> Found:
-        """Read texts into a room that is large enough."""
-        tables = characters(self.lowercase)
+    def _arguments(self, room: Room) -> tuple[Any, ...]:
+        """What the reader is told besides the texts, to read them into a room."""
         from_, to = self.ngrams or (0, 0)
         first, last = self.chars or (0, 0)
-        with overflowing():
-            words = READ_TEXTS.compiled("float64")(
-                data,
-                offsets,
-                *named,
-                *(self.lowercase, from_, to, first, last, self.char_scope == "text"),
-                *(self.min_length, self._stops, COUNTING[self.counts], self.bits),
-                *tables,
-                *(room.low, room.runs, room.word_keys, room.spans, room.seen, room.clock),
-                *(room.indptr, room.keys, room.values, room.starts, room.lengths),
-            )
-        size = offsets.size
-        return Found(
-            room.indptr[:size],
-            room.keys,
-            room.values,
-            room.starts,
-            room.lengths,
-            room.low,
-            room.spans[:words],
+        return (
+            *(self.lowercase, from_, to, first, last, self.char_scope == "text"),
+            *(self.min_length, self._stops, COUNTING[self.counts], self.bits),
+            *characters(self.lowercase),
+            *(room.low, room.runs, room.word_keys, room.spans, room.seen, room.clock),
+            *(room.indptr, room.keys, room.values, room.starts, room.lengths),
         )
 
     def pieces(
@@ -203,7 +188,7 @@ class Scheme:
         if not self.stop_words:
             return np.zeros(1, np.uint64)
         plain = Scheme((1, 1), None, "words", self.lowercase, "binary", (), 1)
-        found = plain.read(pa.array(list(self.stop_words), pa.large_string()))
+        found = plain.read(pa.array(list(self.stop_words), pa.large_string()), room=Room())
         parts = np.diff(found.indptr)
         if (parts != 1).any():
             wrong = self.stop_words[int(np.argmax(parts != 1))]
@@ -236,6 +221,37 @@ class Scheme:
         )
 
 
+class Single:
+    """One text after the other, of at most so many bytes each, read into a room.
+
+    All that does not change from one to the next is kept here, since putting it together takes
+    longer than to read a short text.
+    """
+
+    def __init__(self, scheme: Scheme, room: Room, most: int) -> None:
+        text = np.zeros(most, np.uint8)
+        self.scheme, self.most, self.clock = scheme, most, room.clock
+        self.text, self.offsets = text.data, np.zeros(2, np.int64)
+        self.arguments = (text, self.offsets, *NOTHING, *scheme._arguments(room))
+        READ_TEXTS.compiled("float64")(*self.arguments)  # no text; it looks at types once for all
+        self.read = READ_TEXTS.unchecked("float64")
+        self.found = room.found(2, NO_SPANS)
+        self._rows: dict[str, Rows] = {}
+
+    def fits(self, scheme: Scheme, size: int) -> bool:
+        """Whether a text of so many bytes has room."""
+        return self.scheme is scheme and size <= self.most and self.clock.item() < LAST_TEXT
+
+    def rows(self, dtype: str) -> Rows:
+        """Where the row of the text may be written, until the room is used again."""
+        rows = self._rows.get(dtype)
+        if rows is None:
+            size = self.found.keys.size
+            ends = np.zeros(2, np.int64)
+            rows = self._rows[dtype] = Rows(ends, np.empty(size, np.int32), np.empty(size, dtype))
+        return rows
+
+
 class Room:
     """Arrays to read texts into; they grow and are used again."""
 
@@ -251,15 +267,18 @@ class Room:
         self.lengths = np.zeros(0, np.int32)
         self.seen = np.zeros(16, np.int64)
         self.clock = np.zeros(1, np.int64)
-        self.held: tuple[Any, int] = None, 0
+        self.single: Single | None = None
 
-    def holds(self, scheme: Scheme, size: int) -> bool:
-        """Whether one text of so many bytes has room, because one as long had it just before."""
-        return self.held[0] is scheme and size <= self.held[1] and self.clock[0] < LAST_TEXT
+    def found(self, size: int, spans: NDArray[np.int64]) -> Found:
+        """What has been read into the room: so many offsets, and the words of the last text."""
+        return Found(
+            *(self.indptr[:size], self.keys, self.values, self.starts, self.lengths, self.low),
+            spans,
+        )
 
     def extend(self, texts: int, low: int, words: int, features: int, distinct: int) -> None:
         """Make room, and forget that of an unusually large text."""
-        self.held = None, 0
+        self.single = None
         self.indptr = _at_least(self.indptr, texts + 1)
         self.low = _at_least(self.low, low)
         self.runs = _at_least(self.runs, 2 * words)

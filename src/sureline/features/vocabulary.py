@@ -15,7 +15,6 @@ from sureline.errors import ModelFileError
 from sureline.features.naming import Names, roomy
 from sureline.features.rows import Rows
 from sureline.features.scheme import Found
-from sureline.kernels.compiling import overflowing
 from sureline.kernels.joining import LIST_KEYS
 from sureline.kernels.vocabulary import (
     ENLARGE,
@@ -63,7 +62,7 @@ class Vocabulary:
     @property
     def features(self) -> int:
         """How many columns there are."""
-        return int(self.held.sizes[0])
+        return self.held.sizes.item(0)
 
     @property
     def full(self) -> bool:
@@ -108,38 +107,38 @@ class Vocabulary:
         )
         return columns + new
 
-    def enter(self, found: Found, first: int, normalize: bool, dtype: str) -> tuple[Rows, int]:
+    def enter(
+        self, found: Found, first: int, normalize: bool, dtype: str, out: Rows | None = None
+    ) -> tuple[Rows, int]:
         """Rows of what was found from a row on, new features included, and the row behind.
 
-        It stops early when it is time to prune. Room must have been reserved.
+        It stops early when it is time to prune. Room must have been reserved. The rows are new,
+        or written to `out`.
         """
         held = self.held
-        out = _empty_rows(found, first, dtype)
-        with overflowing():
-            stopped = ENTER_ROWS.compiled(dtype)(
-                first,
-                *found[:6],
-                normalize,
-                self.least,
-                self.most,
-                held.table,
-                held.seen,
-                held.sizes,
-                *held.names,
-                *out,
-            )
+        if out is None:
+            out = _empty_rows(found, first, dtype)
+        stopped = ENTER_ROWS.compiled(dtype)(
+            *(first, *found[:6], normalize, self.least, self.most),
+            *(held.table, held.seen, held.sizes, *held.names, *out),
+        )
         if stopped < 0:
             raise ModelFileError("the vocabulary of this model is damaged; load another copy")
-        return out.part(0, stopped - first), stopped
+        return out.first(stopped - first), stopped
 
-    def look_up(self, found: Found, normalize: bool, dtype: str, unknown: int) -> Rows:
-        """Rows of what was found; strange features count as `unknown`, or not at all if < 0."""
+    def look_up(
+        self, found: Found, normalize: bool, dtype: str, unknown: int, out: Rows | None = None
+    ) -> Rows:
+        """Rows of what was found; strange features count as `unknown`, or not at all if < 0.
+
+        The rows are new, or written to `out`.
+        """
         held = self.held
-        out = _empty_rows(found, 0, dtype)
-        with overflowing():
-            LOOK_UP_ROWS.compiled(dtype)(
-                *found[:3], normalize, unknown, held.table, int(held.sizes[0]), *out
-            )
+        if out is None:
+            out = _empty_rows(found, 0, dtype)
+        LOOK_UP_ROWS.compiled(dtype)(
+            *found[:3], normalize, unknown, held.table, held.sizes.item(0), *out
+        )
         return out
 
     def keys(self) -> NDArray[np.uint64]:
@@ -214,6 +213,13 @@ class Named(NamedTuple):
     names: Names
 
 
+# What a fold neither reads nor writes where it has no bits to tell which columns have names.
+NAMELESS = (
+    *(np.zeros(0, np.uint8), np.zeros(0, np.int32), np.zeros(3, np.int64)),
+    *(np.zeros(0, np.int64), np.zeros(0, np.uint8)),
+)
+
+
 class Hashing:
     """2^bits columns, shared by the features that fall into them.
 
@@ -266,26 +272,26 @@ class Hashing:
             self.held = Named(held.bits, roomy(held.columns, count), held.sizes, names)
         return self.features
 
-    def enter(self, found: Found, first: int, normalize: bool, dtype: str) -> tuple[Rows, int]:
+    def enter(
+        self, found: Found, first: int, normalize: bool, dtype: str, out: Rows | None = None
+    ) -> tuple[Rows, int]:
         """Rows of what was found from a row on, and the row behind."""
         held = self.held
-        out = _empty_rows(found, first, dtype)
+        if out is None:
+            out = _empty_rows(found, first, dtype)
         stopped = FOLD_ROWS.compiled(dtype)(
             *(first, *found[:6], normalize, MOST_NAMES),
             *(held.bits, held.columns, held.sizes, *held.names, *out),
         )
-        return out.part(0, stopped - first), stopped
+        return out.first(stopped - first), stopped
 
-    def look_up(self, found: Found, normalize: bool, dtype: str, unknown: int) -> Rows:
+    def look_up(
+        self, found: Found, normalize: bool, dtype: str, unknown: int, out: Rows | None = None
+    ) -> Rows:
         """Rows of what was found."""
-        nothing = Named(
-            np.zeros(0, np.uint8), np.zeros(0, np.int32), np.zeros(3, np.int64), self.held.names
-        )
-        out = _empty_rows(found, 0, dtype)
-        FOLD_ROWS.compiled(dtype)(
-            *(0, *found[:6], normalize, 0),
-            *(nothing.bits, nothing.columns, nothing.sizes, *nothing.names, *out),
-        )
+        if out is None:
+            out = _empty_rows(found, 0, dtype)
+        FOLD_ROWS.compiled(dtype)(*(0, *found[:6], normalize, 0), *NAMELESS, *out)
         return out
 
     def name(self, column: int) -> str:
@@ -328,6 +334,8 @@ def _copied(held: Any) -> Any:
 
 def _empty_rows(found: Found, first: int, dtype: str) -> Rows:
     """Rows with room for what was found from a row on."""
-    size = int(found.indptr[-1] - found.indptr[first])
-    indptr = np.zeros(found.indptr.size - first, np.int64)
-    return Rows(indptr, np.empty(size, np.int32), np.empty(size, dtype))
+    ends = found.indptr
+    size = ends.item(ends.size - 1) - ends.item(first)
+    return Rows(
+        np.zeros(ends.size - first, np.int64), np.empty(size, np.int32), np.empty(size, dtype)
+    )

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Kernel, array, f8, given, i8, rows
+from sureline.kernels.compiling import Callee, Kernel, array, f8, given, i8, rows
 
 INTERVAL = types.UniTuple(f8, 2)(f8, f8, f8, f8)
 COST = f8(f8, f8, f8, f8)
@@ -283,7 +283,7 @@ ASCEND = Kernel(
         given(f8),
         given(i8),
         *(f8, f8, f8, f8),
-        types.FunctionType(INTERVAL),
+        Callee(INTERVAL),
         array(f8),
         array(f8, 2),
         array(f8, 2),
@@ -295,17 +295,15 @@ GATHER = Kernel(
 )
 UNFOLD = Kernel(
     unfold,
-    lambda _: types.void(
-        given(i8), f8, f8, types.FunctionType(INTERVAL), given(f8, 2), array(f8, 2)
-    ),
+    lambda _: types.void(given(i8), f8, f8, Callee(INTERVAL), given(f8, 2), array(f8, 2)),
 )
 WEIGH = Kernel(
     weigh,
     lambda _: f8(
         given(i8),
         *(f8, f8),
-        types.FunctionType(INTERVAL),
-        types.FunctionType(COST),
+        Callee(INTERVAL),
+        Callee(COST),
         given(f8, 2),
         given(f8, 2),
     ),
@@ -316,8 +314,8 @@ CERTIFY = Kernel(
         *_dual_rows(real),
         *(f8, f8, f8, f8),
         given(i8),
-        types.FunctionType(INTERVAL),
-        types.FunctionType(COST),
+        Callee(INTERVAL),
+        Callee(COST),
         given(f8),
         given(f8, 2),
         given(f8, 2),
@@ -333,7 +331,7 @@ DESCEND = Kernel(
         given(i8),
         *(f8, f8, f8, f8, f8, f8),
         types.boolean,
-        types.FunctionType(INTERVAL),
+        Callee(INTERVAL),
         array(f8),
         array(f8),
         array(f8),

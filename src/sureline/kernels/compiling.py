@@ -8,7 +8,6 @@ loop again; a function pointer does neither.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -16,13 +15,13 @@ from typing import Any
 import numba
 import numpy as np
 from numba import config, types
-from numba.core.types.function_type import CompileResultWAP, WrapperAddressProtocol
-from numba.extending import register_jitable
+from numba.core import cgutils
+from numba.experimental.function_type import FunctionModel
+from numba.extending import NativeValue, register_jitable, register_model, unbox
 
 REAL = {"float32": types.float32, "float64": types.float64}
 f8, i8, flag = types.float64, types.int64, types.boolean
 PLAIN = bool(vars(config)["DISABLE_JIT"])  # nothing is compiled: every function runs as it stands
-SILENT = nullcontext()
 
 STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)
 JOINT = flag(
@@ -94,24 +93,42 @@ def compiled(
         return numba.njit(signature, nogil=True, error_model="numpy")(function)
 
 
-class Pointer(WrapperAddressProtocol):
+class Callee(types.FunctionType):
+    """The type of a function that a loop is given: a `Pointer`, and nothing else."""
+
+
+register_model(Callee)(FunctionModel)
+
+
+class Pointer:
     """A compiled function as an argument of another.
 
-    Numba would look up the address of a plain compiled function in every call, for 30 µs or so.
+    Numba would look up the address of a plain compiled function in every call, for 30 µs or so, and
+    ask an object that speaks its protocol of addresses in every call, for 2 µs. Both is more than
+    it takes to learn a short row. So loops take the address from here without asking.
     """
 
     def __init__(self, function: Any, signature: Any) -> None:
-        found = CompileResultWAP(function.overloads[signature.args])
         self._function = function  # keeps the code alive
-        self._address, self._signature = found.__wrapper_address__(), signature
-        self._numba_type_ = types.FunctionType(signature)
+        made = function.overloads[signature.args]
+        self.address = made.library.get_pointer_to_function(made.fndesc.llvm_cfunc_wrapper_name)
+        self._numba_type_ = Callee(signature)
 
-    def __wrapper_address__(self) -> Any:
-        return self._address
 
-    def signature(self) -> Any:
-        """What the function takes and returns."""
-        return self._signature
+def _take_address(kind: Any, pointer: Any, c: Any) -> NativeValue:
+    """Code that takes the address out of a `Pointer`, whenever a loop is called with one."""
+    taken = cgutils.create_struct_proxy(kind)(c.context, c.builder)
+    address = c.pyapi.object_getattr_string(pointer, "address")
+    with c.builder.if_then(cgutils.is_null(c.builder, address), likely=False):
+        c.builder.ret(c.pyapi.get_null_object())  # no pointer: an AttributeError has been set
+    taken.c_addr = c.pyapi.long_as_voidptr(address)
+    c.pyapi.decref(address)
+    taken.py_addr = c.builder.ptrtoint(pointer, taken.py_addr.type)
+    taken.jit_addr = cgutils.get_null_value(taken.jit_addr.type)
+    return NativeValue(taken._getvalue())
+
+
+unbox(Callee)(_take_address)
 
 
 @cache
@@ -135,10 +152,13 @@ class Kernel:
         """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
         made = self._made.get(dtype)
         if made is None:  # making the signature for every call would cost more than the call
-            made = self._made[dtype] = compiled(self.function, self.signature(REAL[dtype]))
+            made = compiled(self.function, self.signature(REAL[dtype]))
+            if PLAIN:  # whole numbers overflow on purpose, of which compiled loops do not warn
+                made = np.errstate(over="ignore")(made)
+            self._made[dtype] = made
         return made
 
-
-def overflowing() -> AbstractContextManager[Any]:
-    """Around loops whose whole numbers overflow on purpose: not compiled, they would warn."""
-    return np.errstate(over="ignore") if PLAIN else SILENT
+    def unchecked(self, dtype: str) -> Any:
+        """The same for arguments that it has been called with: their types are not looked at."""
+        made = self.compiled(dtype)
+        return made if PLAIN else next(iter(made.overloads.values())).entry_point

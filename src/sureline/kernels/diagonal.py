@@ -10,12 +10,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.compiling import (
     EXACT,
     STEP,
+    Callee,
     Kernel,
     array,
     examples,
@@ -245,7 +245,7 @@ LEARN_DIAGONAL = Kernel(
         *examples(real),
         array(real, 2),
         f8,
-        types.FunctionType(STEP),
+        Callee(STEP),
         f8,
         f8,
         flag,
@@ -262,8 +262,8 @@ LEARN_EXACT = Kernel(
         *examples(real),
         array(real, 2),
         f8,
-        types.FunctionType(STEP),
-        types.FunctionType(EXACT),
+        Callee(STEP),
+        Callee(EXACT),
         f8,
         f8,
         flag,

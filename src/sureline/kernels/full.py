@@ -12,6 +12,7 @@ from numba.extending import register_jitable
 from sureline.kernels.columns import margin_of, rank_rivals, score_classes
 from sureline.kernels.compiling import (
     STEP,
+    Callee,
     Kernel,
     array,
     examples,
@@ -271,7 +272,7 @@ LEARN_FULL = Kernel(
         array(real),
         array(real, 2),
         f8,
-        types.FunctionType(STEP),
+        Callee(STEP),
         f8,
         f8,
         flag,
@@ -293,7 +294,7 @@ LEARN_FULL_RIVALS = Kernel(
         i8,
         i8,
         f8,
-        types.FunctionType(STEP),
+        Callee(STEP),
         f8,
         f8,
         flag,

@@ -38,7 +38,18 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
-from sureline.kernels.compiling import STEP, Kernel, array, f8, flag, given, i8, labelled, rows
+from sureline.kernels.compiling import (
+    STEP,
+    Callee,
+    Kernel,
+    array,
+    f8,
+    flag,
+    given,
+    i8,
+    labelled,
+    rows,
+)
 from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.logarithm import log
@@ -535,7 +546,7 @@ def told(real: Any) -> tuple[Any, ...]:
     return given(real, 3), given(types.int32, 2), given(i8), f8
 
 
-step_ = types.FunctionType(STEP)
+step_ = Callee(STEP)
 
 LEARN_TWO = Kernel(
     learn_two,

@@ -10,13 +10,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.columns import adjust, score_classes, variance_of
 from sureline.kernels.compiling import (
     EXACT,
     STEP,
+    Callee,
     Kernel,
     array,
     f8,
@@ -317,8 +317,8 @@ LEARN_ONE_VS_REST = Kernel(
         array(real, 3),
         i8,
         f8,
-        types.FunctionType(STEP),
-        types.FunctionType(EXACT),
+        Callee(STEP),
+        Callee(EXACT),
         f8,
         f8,
         flag,
@@ -344,8 +344,8 @@ LEARN_OWN_ONE_VS_REST = Kernel(
         i8,
         f8,
         given(f8),
-        types.FunctionType(own_score(real)),
-        types.FunctionType(own_update(real)),
+        Callee(own_score(real)),
+        Callee(own_update(real)),
         array(i8),
     ),
 )
@@ -357,7 +357,7 @@ LEARN_FULL_ONE_VS_REST = Kernel(
         array(real, 3),
         i8,
         f8,
-        types.FunctionType(STEP),
+        Callee(STEP),
         f8,
         f8,
         flag,

@@ -9,11 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
-from sureline.kernels.compiling import EXACT, JOINT, STEP, Kernel, array, f8, flag, given, i8
+from sureline.kernels.compiling import (
+    EXACT,
+    JOINT,
+    STEP,
+    Callee,
+    Kernel,
+    array,
+    f8,
+    flag,
+    given,
+    i8,
+)
 from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import learn_diagonal, learn_exact
 from sureline.kernels.informed import fetch_row, learned, open_entry, prior_of, share_tokens
@@ -272,7 +282,7 @@ def learn_many_opened(
     return -1
 
 
-step_, exact_, joint_ = (types.FunctionType(kind) for kind in (STEP, EXACT, JOINT))
+step_, exact_, joint_ = (Callee(kind) for kind in (STEP, EXACT, JOINT))
 
 LEARN_TWO_OPENED = Kernel(
     learn_two_opened,

@@ -11,6 +11,7 @@ from numba.extending import register_jitable
 
 from sureline.kernels.columns import rank_rivals
 from sureline.kernels.compiling import (
+    Callee,
     Kernel,
     array,
     examples,
@@ -152,8 +153,8 @@ LEARN_OWN = Kernel(
         i8,
         f8,
         given(f8),
-        types.FunctionType(own_score(real)),
-        types.FunctionType(own_update(real)),
+        Callee(own_score(real)),
+        Callee(own_update(real)),
         array(i8),
     ),
 )
@@ -166,7 +167,7 @@ SCORE_OWN = Kernel(
         i8,
         f8,
         given(f8),
-        types.FunctionType(own_score(real)),
+        Callee(own_score(real)),
         array(f8, 2),
     ),
 )
@@ -181,8 +182,8 @@ LEARN_OWN_RIVALS = Kernel(
         i8,
         f8,
         given(f8),
-        types.FunctionType(own_score(real)),
-        types.FunctionType(own_update(real)),
+        Callee(own_score(real)),
+        Callee(own_update(real)),
         array(i8),
     ),
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.columns import (
@@ -24,6 +23,7 @@ from sureline.kernels.compiling import (
     EXACT,
     JOINT,
     STEP,
+    Callee,
     Kernel,
     array,
     f8,
@@ -293,9 +293,9 @@ LEARN_RIVALS = Kernel(
         i8,
         i8,
         f8,
-        types.FunctionType(STEP),
-        types.FunctionType(EXACT),
-        types.FunctionType(JOINT),
+        Callee(STEP),
+        Callee(EXACT),
+        Callee(JOINT),
         f8,
         f8,
         flag,

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, i8
+from sureline.kernels.compiling import STEP, Callee, Kernel, array, examples, f8, flag, i8
 from sureline.kernels.diagonal import TINY
 from sureline.kernels.places import entry_at, next_row, row_at
 from sureline.kernels.prefetch import prefetch
@@ -83,7 +82,7 @@ LEARN_SPHERICAL = Kernel(
         *examples(real),
         array(real, 2),
         f8,
-        types.FunctionType(STEP),
+        Callee(STEP),
         f8,
         f8,
         flag,
