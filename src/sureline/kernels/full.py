@@ -27,17 +27,28 @@ from sureline.kernels.noise import follow_error
 from sureline.kernels.scoring import LARGE, SMALL, largest
 
 
-@register_jitable
+@register_jitable(fastmath={"contract"})
 def times_row(
     covariance: Any, start: int, stop: int, indices: Any, data: Any, constant: float, out: Any
 ) -> float:
-    """Write Σx into `out` and return xᵀΣx."""
+    """Write Σx into `out` and return xᵀΣx.
+
+    Four rows of Σ at a time, so that `out` is read and written a quarter as often.
+    """
     for j in range(out.size):
         out[j] = constant * covariance[0, j]
-    for k in range(start, stop):
-        row, x = covariance[indices[k] + 1], np.float64(data[k])
+    rest = stop - (stop - start) % 4
+    for k in range(start, rest, 4):
+        a, x = covariance[indices[k] + 1], np.float64(data[k])
+        b, y = covariance[indices[k + 1] + 1], np.float64(data[k + 1])
+        c, z = covariance[indices[k + 2] + 1], np.float64(data[k + 2])
+        d, w = covariance[indices[k + 3] + 1], np.float64(data[k + 3])
         for j in range(out.size):
-            out[j] += x * row[j]
+            out[j] = out[j] + x * a[j] + y * b[j] + z * c[j] + w * d[j]
+    for k in range(rest, stop):
+        a, x = covariance[indices[k] + 1], np.float64(data[k])
+        for j in range(out.size):
+            out[j] += x * a[j]
     v: float = constant * out[0]
     for k in range(start, stop):
         v += np.float64(data[k]) * out[indices[k] + 1]
