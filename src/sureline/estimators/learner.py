@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels import rivals
-from sureline.kernels.calibrating import CALIBRATE, FOLLOW_ROWS
+from sureline.kernels.calibrating import CALIBRATE
 from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.counting import COUNT, WEIGH_ROWS
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
@@ -49,7 +49,7 @@ PROJECTIONS = {
     "diagonal-exact": rivals.BEST,
 }
 ONE_VS_REST = "one-vs-rest"
-NO_ERRORS = np.zeros(0)
+NO_ERRORS = NO_CURVE = np.zeros(0)
 SCHEMES = {
     "sequential": rivals.SEQUENTIAL,
     "parallel": rivals.PARALLEL,
@@ -166,28 +166,19 @@ class Learner:
         """
         if state.layout.weighting == "idf":
             rows = self._weighed(state, rows, codes, order, not turn.read)
-        given = Examples(rows, codes, weight, order, rank, before)
-        if self.calibrated and not turn.learned and state.layout.covariance == "full":
-            self._learn_and_follow(state, given)
-        else:
-            self._learn(state, given, turn)
-
-    def _learn(self, state: State, given: Examples, turn: Turn) -> None:
-        """As `learn`, of rows that are scaled."""
-        rows, codes, weight, order, rank, before = given
         examples = (*rows, codes, weight, order)
         tuned = self._tuned(state, turn)
-        followed = self.calibrated and not turn.learned and state.layout.covariance != "full"
-        if self.informed or followed:
-            curve = state.curve if followed else state.curve[:0]
+        curve = state.curve if self.calibrated and not turn.learned else NO_CURVE
+        if state.layout.covariance == "full":
+            failed = self._learn_full(state, examples, rank, tuned, curve)
+        elif self.informed or curve.size:
             begin = (
                 *(*examples, state.table, state.tallies, state.tokens, self.informed),
                 *(not turn.read, curve, rows.longest, 1.0 / self.initial_variance),
             )
             failed = self._learn_informed(state, begin, rank, tuned)
         elif not state.wide:
-            sign = np.where(codes == 1, 1.0, -1.0)
-            failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest, tuned)
+            failed = self._learn_two(state, signed(examples), rows.longest, tuned)
         elif self.scheme == ONE_VS_REST:
             failed = self._learn_one_vs_rest(state, examples, rows.longest, tuned)
         else:
@@ -238,23 +229,6 @@ class Learner:
         if covariance == "identity":
             ending: tuple[Any, ...] = (a, b, rule.average, state.clock, state.counts)
             failed = LEARN_SPHERICAL.compiled(self.dtype)(*learned, *ending)
-        elif covariance == "full":
-            size = state.table.shape[0]
-            failed = LEARN_FULL.compiled(self.dtype)(
-                *examples,
-                table[:, 0],
-                state.covariance[0],
-                self.constant,
-                self._step,
-                a,
-                b,
-                self.share,
-                *self._floors,
-                np.empty(size),
-                np.empty(size, self.dtype),
-                errors,
-                state.counts,
-            )
         elif covariance == "diagonal-exact":
             room = (FLOOR * self.initial_variance, np.empty(longest + 1), errors, state.counts)
             ending = (self._exact, a, b, self.share, *room)
@@ -275,32 +249,13 @@ class Learner:
     ) -> int:
         """Learn many classes; return the row that overflowed, or -1."""
         a, b, errors = tuned
-        size, _, columns = state.table.shape
+        columns = state.table.shape[2]
         competitors = min(self.competitors, columns)
         failed: int
         if self.rule.kernel is not None:
             arrays = (state.table, state.stamps, rank, state.used, state.clock)
             own = (self.constant, self.p, *self._own(self.rule.kernel))
             failed = LEARN_OWN_RIVALS.compiled(self.dtype)(*examples, *arrays, *own, state.counts)
-        elif state.layout.covariance == "full":
-            failed = LEARN_FULL_RIVALS.compiled(self.dtype)(
-                *examples,
-                state.table,
-                state.covariance,
-                rank,
-                state.used,
-                competitors,
-                self.constant,
-                self._step,
-                a,
-                b,
-                self.share,
-                *self._floors,
-                np.empty((2, size)),
-                np.empty(size, self.dtype),
-                errors,
-                state.counts,
-            )
         else:
             width = 2 * (longest + 1)
             failed = rivals.LEARN_RIVALS.compiled(self.dtype)(
@@ -336,30 +291,13 @@ class Learner:
     ) -> int:
         """Learn many classes, each against all others; return the row that overflowed, or -1."""
         a, b, errors = tuned
-        size, _, columns = state.table.shape
+        columns = state.table.shape[2]
         rule, covariance = self.rule, state.layout.covariance
         failed: int
         if rule.kernel is not None:
             arrays = (state.table, state.stamps, state.used, state.clock, self.constant, self.p)
             own = (*arrays, *self._own(rule.kernel), state.counts)
             failed = LEARN_OWN_ONE_VS_REST.compiled(self.dtype)(*examples, *own)
-        elif covariance == "full":
-            failed = LEARN_FULL_ONE_VS_REST.compiled(self.dtype)(
-                *examples,
-                state.table,
-                state.covariance,
-                state.used,
-                self.constant,
-                self._step,
-                a,
-                b,
-                self.share,
-                *self._floors,
-                np.empty((1, size)),
-                np.empty(size, self.dtype),
-                errors,
-                state.counts,
-            )
         else:
             failed = LEARN_ONE_VS_REST.compiled(self.dtype)(
                 *examples,
@@ -381,6 +319,38 @@ class Learner:
                 np.empty(columns, np.int64),
                 errors,
                 state.counts,
+            )
+        return failed
+
+    def _learn_full(
+        self,
+        state: State,
+        examples: tuple[Any, ...],
+        rank: Integers,
+        tuned: Tuned,
+        curve: Floats,
+    ) -> int:
+        """Learn with a full covariance; return the row that overflowed, or -1."""
+        a, b, errors = tuned
+        size, _, columns = state.table.shape
+        rule = (self.constant, self._step, a, b, self.share, *self._floors)
+        end = (np.empty(size, self.dtype), curve, errors, state.counts)
+        failed: int
+        if not state.wide:
+            learned: tuple[Any, ...] = (state.table[:, 0, 0], state.covariance[0])
+            failed = LEARN_FULL.compiled(self.dtype)(
+                *(*signed(examples), *learned, *rule, np.empty(size), *end)
+            )
+            return failed
+        learned = (state.table, state.covariance)
+        if self.scheme == ONE_VS_REST:
+            failed = LEARN_FULL_ONE_VS_REST.compiled(self.dtype)(
+                *(*examples, *learned, state.used, *rule, np.empty((1, size)), *end)
+            )
+        else:
+            known = (rank, state.used, min(self.competitors, columns))
+            failed = LEARN_FULL_RIVALS.compiled(self.dtype)(
+                *(*examples, *learned, *known, *rule, np.empty((2, size)), *end)
             )
         return failed
 
@@ -411,21 +381,6 @@ class Learner:
                 *(*rule, SCHEMES[self.scheme], projection, *end),
             )
         return failed
-
-    def _learn_and_follow(self, state: State, given: Examples) -> None:
-        """Learn rows one by one, and let the curve follow them, where no loop does both."""
-        rows, codes, weight, order, rank, _ = given
-        for i in order:
-            row = rows.part(int(i), int(i) + 1)
-            if state.wide:
-                state.used = max(state.used, int(codes[i]) + 1)
-            scores = self.scores(state, row)
-            if not state.wide:
-                scores = np.column_stack([-scores, scores])
-            if scores.shape[1] > 1:
-                FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
-            one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
-            self._learn(state, Examples(row, *one, rank, int(i)), NEW)
 
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the curve that has followed them."""
@@ -589,6 +544,12 @@ class Learner:
             if self.rule.average and state.clock:
                 weights = weights.astype(np.float64) - state.table[chosen, 1] / state.clock
         return np.asarray(weights[:, :columns] + 0.0, self.dtype)  # + 0.0: no negative zeros
+
+
+def signed(examples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Examples of two classes with signs in place of columns."""
+    *rows, codes, weight, order = examples
+    return *rows, np.where(codes == 1, 1.0, -1.0), weight, order
 
 
 def chances(mean: Floats, deviation: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
+from sureline.kernels.calibrating import follow
 from sureline.kernels.columns import margin_of, rank_rivals, score_classes
 from sureline.kernels.compiling import (
     STEP,
@@ -73,17 +74,18 @@ def learn_full(
     rescale_below: float,
     pull: Any,
     root: Any,
+    curve: Any,
     errors: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
 
     The covariance loses a rank-one product of one vector with itself, element by element, so that
-    it stays symmetric to the bit. When the mean variance
-    falls below `rescale_below`, mean and covariance are scaled up again, which a scale-free rule
-    does not notice; 0 for the others.
+    it stays symmetric to the bit. When the mean variance falls below `rescale_below`, mean and
+    covariance are scaled up again, which a scale-free rule does not notice; 0 for the others.
+    Before a row is learned, the `curve` of probabilities follows it if there is one.
     """
-    size = mean.size
+    size, told = mean.size, np.empty((4, 2))
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
         y, c = sign[i], weight[i]
@@ -91,9 +93,12 @@ def learn_full(
         m = constant * np.float64(mean[0])
         for k in range(start, stop):
             m += mean[indices[k] + 1] * np.float64(data[k])
-        m *= y
         if not math.isfinite(m + v):
             return int(i)
+        if curve.size:
+            told[0, 0], told[0, 1] = -m, m
+            follow(told[0], 1 if y > 0.0 else 0, curve, told[1:])
+        m *= y
         if m <= 0.0:
             counts[1] += 1
         if errors.size:
@@ -188,12 +193,13 @@ def learn_full_rivals(
     rescale_below: float,
     pulls: Any,
     root: Any,
+    curve: Any,
     errors: Any,
     counts: Any,
 ) -> int:
     """As `learn_full` for many classes, each with a covariance of its own; rivals in sequence."""
     size, columns = table.shape[0], table.shape[2]
-    scores_room, left = np.empty(columns), np.empty(columns)
+    scores_room, left, told = np.empty(columns), np.empty(columns), np.empty((3, columns))
     rivals_room = np.empty(columns, np.int64)
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
@@ -209,6 +215,8 @@ def learn_full_rivals(
         rank_rivals(scores, rank, y, rivals, left)
         if new or scores[y] <= scores[rivals[0]]:
             counts[1] += 1
+        if curve.size:
+            follow(scores, y, curve, told)
         if errors.size:
             a = follow_error(errors, scores[y] - scores[rivals[0]])
         changed = False
@@ -291,6 +299,7 @@ LEARN_FULL = Kernel(
         array(f8),
         array(real),
         array(f8),
+        array(f8),
         array(i8),
     ),
 )
@@ -312,6 +321,7 @@ LEARN_FULL_RIVALS = Kernel(
         f8,
         array(f8, 2),
         array(real),
+        array(f8),
         array(f8),
         array(i8),
     ),

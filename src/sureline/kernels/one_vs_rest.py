@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
+from sureline.kernels.calibrating import follow
 from sureline.kernels.columns import adjust, score_classes, variance_of
 from sureline.kernels.compiling import (
     EXACT,
@@ -258,12 +259,13 @@ def learn_full_one_vs_rest(
     rescale_below: float,
     pulls: Any,
     root: Any,
+    curve: Any,
     errors: Any,
     counts: Any,
 ) -> int:
     """The same with a full covariance a class."""
     size, columns = table.shape[0], table.shape[2]
-    scores_room = np.empty(columns)
+    scores_room, told = np.empty(columns), np.empty((3, columns))
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
         row = start, stop, indices, data, constant
@@ -276,6 +278,8 @@ def learn_full_one_vs_rest(
         score_classes(row, table, scores)
         if new or beaten(scores, y):
             counts[1] += 1
+        if curve.size:
+            follow(scores, y, curve, told)
         if errors.size:
             a = follow_error(errors, scores[y])
         changed, trace = False, np.inf
@@ -363,6 +367,7 @@ LEARN_FULL_ONE_VS_REST = Kernel(
         f8,
         array(f8, 2),
         array(real),
+        array(f8),
         array(f8),
         array(i8),
     ),
