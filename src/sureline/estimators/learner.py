@@ -17,7 +17,7 @@ from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_
 from sureline.kernels.counting import COUNT, WEIGH_ROWS
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
-from sureline.kernels.informed import LEARN_REST, LEARN_TWO, OPEN_ENTRIES, SCORE_INFORMED
+from sureline.kernels.informed import LEARN_REST, LEARN_TWO, OPEN_ENTRIES, SCORE_MANY, SCORE_TWO
 from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import (
     LEARN_FULL_ONE_VS_REST,
@@ -491,7 +491,8 @@ class Learner:
 
     def _score_informed(self, state: State, rows: Rows, means: Floats, variances: Floats) -> None:
         """The means and the variances of every row's scores under the prior that counts tell."""
-        SCORE_INFORMED.compiled(self.dtype)(
+        kernel = SCORE_MANY if state.wide else SCORE_TWO
+        kernel.compiled(self.dtype)(
             *(*rows, state.table, state.tallies, state.tokens[: state.classes]),
             *(1.0 / self.initial_variance, self.constant, rows.longest, means, variances),
         )
