@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels import rivals
-from sureline.kernels.calibrating import CALIBRATE, FOLLOW_ROWS
+from sureline.kernels.calibrating import CALIBRATE
 from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.counting import COUNT, WEIGH_ROWS
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
-from sureline.kernels.informed import LEARN_REST, LEARN_TWO, OPEN_ENTRIES, SCORE_INFORMED
+from sureline.kernels.informed import LEARN_REST, LEARN_TWO, OPEN_ENTRIES, SCORE_MANY, SCORE_TWO
 from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import (
     LEARN_FULL_ONE_VS_REST,
@@ -50,7 +50,7 @@ PROJECTIONS = {
     "diagonal-exact": rivals.BEST,
 }
 ONE_VS_REST = "one-vs-rest"
-NO_ERRORS = np.zeros(0)
+NO_ERRORS = NO_CURVE = np.zeros(0)
 FIRST = np.zeros(1, np.int64)  # of one row
 SCHEMES = {
     "sequential": rivals.SEQUENTIAL,
@@ -196,12 +196,22 @@ class Learner:
         self._repeat = None
         if state.layout.weighting == "idf":
             rows = self._weighed(state, rows, codes, order, not turn.read)
-        given = (rows, codes, weight, order, rank, before)
+        examples = (*rows, codes, weight, order)
+        tuned = self._tuned(state, turn)
         followed = self.calibrated and not turn.learned
-        if followed and state.layout.covariance == "full":
-            self._learn_and_follow(state, Examples(*given))
+        if state.layout.covariance == "full":
+            curve = state.curve if followed else NO_CURVE
+            failed = self._learn_full(state, examples, rank, tuned, curve)
+        elif self.informed or followed:
+            begin, end = self._informed(state, tuned, turn, followed)
+            failed = self._learn_informed(state, (*examples, *begin, rows.longest), rank, end)
+        elif not state.wide:
+            failed = self._learn_two(state, signed(examples), rows.longest, tuned)
+        elif self.scheme == ONE_VS_REST:
+            failed = self._learn_one_vs_rest(state, examples, rows.longest, tuned)
         else:
-            self._learn(state, *given, turn, followed)
+            failed = self._learn_rivals(state, examples, rows.longest, rank, tuned)
+        self._note(state, codes, order, failed, before)
 
     def learn_one(
         self, state: State, rows: Rows, codes: Integers, weight: Floats, rank: Integers
@@ -215,38 +225,10 @@ class Learner:
             self._note(state, codes, FIRST, failed, 0)
             return
         self.learn(state, rows, codes, weight, FIRST, rank)  # looks at the types, too
-        follows = self.calibrated and state.layout.covariance != "full"
         if self.informed and not state.wide and self.projection == rivals.KL:
-            begin, end = self._informed(state, self._tuned(state, NEW), NEW, follows)
+            begin, end = self._informed(state, self._tuned(state, NEW), NEW, self.calibrated)
             loop = LEARN_TWO.unchecked(self.dtype)
             self._repeat = Repeat(rows, _arrays(state), loop, begin, end)
-
-    def _learn(
-        self,
-        state: State,
-        rows: Rows,
-        codes: Integers,
-        weight: Floats,
-        order: Integers,
-        rank: Integers,
-        before: int,
-        turn: Turn,
-        followed: bool,
-    ) -> None:
-        """As `learn`, of rows that are scaled, and `followed` by the curve or not."""
-        examples = (*rows, codes, weight, order)
-        tuned = self._tuned(state, turn)
-        if self.informed or followed:
-            begin, end = self._informed(state, tuned, turn, followed)
-            failed = self._learn_informed(state, (*examples, *begin, rows.longest), rank, end)
-        elif not state.wide:
-            sign = np.where(codes == 1, 1.0, -1.0)
-            failed = self._learn_two(state, (*rows, sign, weight, order), rows.longest, tuned)
-        elif self.scheme == ONE_VS_REST:
-            failed = self._learn_one_vs_rest(state, examples, rows.longest, tuned)
-        else:
-            failed = self._learn_rivals(state, examples, rows.longest, rank, tuned)
-        self._note(state, codes, order, failed, before)
 
     def _note(
         self, state: State, codes: Integers, order: Integers, failed: int, before: int
@@ -300,23 +282,6 @@ class Learner:
         if covariance == "identity":
             ending: tuple[Any, ...] = (a, b, rule.average, state.clock, state.counts)
             failed = LEARN_SPHERICAL.compiled(self.dtype)(*learned, *ending)
-        elif covariance == "full":
-            size = state.table.shape[0]
-            failed = LEARN_FULL.compiled(self.dtype)(
-                *examples,
-                table[:, 0],
-                state.covariance[0],
-                self.constant,
-                self._step,
-                a,
-                b,
-                self.share,
-                *self._floors,
-                np.empty(size),
-                np.empty(size, self.dtype),
-                errors,
-                state.counts,
-            )
         elif covariance == "diagonal-exact":
             room = (self.floor, np.empty(longest + 1), errors, state.counts)
             ending = (self._exact, a, b, self.share, *room)
@@ -337,32 +302,13 @@ class Learner:
     ) -> int:
         """Learn many classes; return the row that overflowed, or -1."""
         a, b, errors = tuned
-        size, _, columns = state.table.shape
+        columns = state.table.shape[2]
         competitors = min(self.competitors, columns)
         failed: int
         if self.rule.kernel is not None:
             arrays = (state.table, state.stamps, rank, state.used, state.clock)
             own = (self.constant, self.p, *self._own(self.rule.kernel))
             failed = LEARN_OWN_RIVALS.compiled(self.dtype)(*examples, *arrays, *own, state.counts)
-        elif state.layout.covariance == "full":
-            failed = LEARN_FULL_RIVALS.compiled(self.dtype)(
-                *examples,
-                state.table,
-                state.covariance,
-                rank,
-                state.used,
-                competitors,
-                self.constant,
-                self._step,
-                a,
-                b,
-                self.share,
-                *self._floors,
-                np.empty((2, size)),
-                np.empty(size, self.dtype),
-                errors,
-                state.counts,
-            )
         else:
             width = 2 * (longest + 1)
             failed = rivals.LEARN_RIVALS.compiled(self.dtype)(
@@ -398,30 +344,13 @@ class Learner:
     ) -> int:
         """Learn many classes, each against all others; return the row that overflowed, or -1."""
         a, b, errors = tuned
-        size, _, columns = state.table.shape
-        rule, covariance = self.rule, state.layout.covariance
+        columns = state.table.shape[2]
+        rule = self.rule
         failed: int
         if rule.kernel is not None:
             arrays = (state.table, state.stamps, state.used, state.clock, self.constant, self.p)
             own = (*arrays, *self._own(rule.kernel), state.counts)
             failed = LEARN_OWN_ONE_VS_REST.compiled(self.dtype)(*examples, *own)
-        elif covariance == "full":
-            failed = LEARN_FULL_ONE_VS_REST.compiled(self.dtype)(
-                *examples,
-                state.table,
-                state.covariance,
-                state.used,
-                self.constant,
-                self._step,
-                a,
-                b,
-                self.share,
-                *self._floors,
-                np.empty((1, size)),
-                np.empty(size, self.dtype),
-                errors,
-                state.counts,
-            )
         else:
             failed = LEARN_ONE_VS_REST.compiled(self.dtype)(
                 *examples,
@@ -464,6 +393,38 @@ class Learner:
         )
         return begin, end
 
+    def _learn_full(
+        self,
+        state: State,
+        examples: tuple[Any, ...],
+        rank: Integers,
+        tuned: Tuned,
+        curve: Floats,
+    ) -> int:
+        """Learn with a full covariance; return the row that overflowed, or -1."""
+        a, b, errors = tuned
+        size, _, columns = state.table.shape
+        rule = (self.constant, self._step, a, b, self.share, *self._floors)
+        end = (np.empty(size, self.dtype), curve, errors, state.counts)
+        failed: int
+        if not state.wide:
+            learned: tuple[Any, ...] = (state.table[:, 0, 0], state.covariance[0])
+            failed = LEARN_FULL.compiled(self.dtype)(
+                *(*signed(examples), *learned, *rule, np.empty(size), *end)
+            )
+            return failed
+        learned = (state.table, state.covariance)
+        if self.scheme == ONE_VS_REST:
+            failed = LEARN_FULL_ONE_VS_REST.compiled(self.dtype)(
+                *(*examples, *learned, state.used, *rule, np.empty((1, size)), *end)
+            )
+        else:
+            known = (rank, state.used, min(self.competitors, columns))
+            failed = LEARN_FULL_RIVALS.compiled(self.dtype)(
+                *(*examples, *learned, *known, *rule, np.empty((2, size)), *end)
+            )
+        return failed
+
     def _learn_informed(
         self, state: State, begin: tuple[Any, ...], rank: Integers, end: tuple[Any, ...]
     ) -> int:
@@ -491,21 +452,6 @@ class Learner:
                 *(*rule, SCHEMES[self.scheme], self.projection, *rest),
             )
         return failed
-
-    def _learn_and_follow(self, state: State, given: Examples) -> None:
-        """Learn rows one by one, and let the curve follow them, where no loop does both."""
-        rows, codes, weight, order, rank, _ = given
-        for i in order:
-            row = rows.part(int(i), int(i) + 1)
-            if state.wide:
-                state.used = max(state.used, int(codes[i]) + 1)
-            scores = self.scores(state, row)
-            if not state.wide:
-                scores = np.column_stack([-scores, scores])
-            if scores.shape[1] > 1:
-                FOLLOW_ROWS.compiled("float64")(scores, codes[i : i + 1], state.curve)
-            one = (codes[i : i + 1], weight[i : i + 1], np.zeros(1, np.int64))
-            self._learn(state, row, *one, rank, int(i), NEW, followed=False)
 
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the curve that has followed them."""
@@ -616,7 +562,8 @@ class Learner:
 
     def _score_informed(self, state: State, rows: Rows, means: Floats, variances: Floats) -> None:
         """The means and the variances of every row's scores under the prior that counts tell."""
-        SCORE_INFORMED.compiled(self.dtype)(
+        kernel = SCORE_MANY if state.wide else SCORE_TWO
+        kernel.compiled(self.dtype)(
             *(*rows, state.table, state.tallies, state.tokens[: state.classes]),
             *(1.0 / self.initial_variance, self.constant, rows.longest, means, variances),
         )
@@ -669,6 +616,12 @@ class Learner:
             if self.rule.average and state.clock:
                 weights = weights.astype(np.float64) - state.table[chosen, 1] / state.clock
         return np.asarray(weights[:, :columns] + 0.0, self.dtype)  # + 0.0: no negative zeros
+
+
+def signed(examples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Examples of two classes with signs in place of columns."""
+    *rows, codes, weight, order = examples
+    return *rows, np.where(codes == 1, 1.0, -1.0), weight, order
 
 
 def chances(mean: Floats, deviation: Floats) -> Floats:

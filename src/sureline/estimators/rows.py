@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from sureline.errors import DataError
 from sureline.features.rows import Rows
@@ -16,6 +17,8 @@ def as_rows(X: Any) -> Rows:
     if X.shape[1] >= 2**31 - 1:
         raise DataError(f"X has {X.shape[1]:,} features; sureline numbers them up to 2^31 - 2")
     if isinstance(X, np.ndarray):
+        if X.all():  # SciPy would look for the zeros of every row
+            return _full_rows(X)
         X = scipy.sparse.csr_array(X)
     elif X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
         raise DataError(
@@ -30,4 +33,14 @@ def as_rows(X: Any) -> Rows:
         np.ascontiguousarray(X.indptr, np.int64),
         np.ascontiguousarray(X.indices, np.int32),
         np.ascontiguousarray(X.data),
+    )
+
+
+def _full_rows(X: NDArray[Any]) -> Rows:
+    """A dense matrix without zeros, whose numbers are not copied if they stand row by row."""
+    count, width = X.shape
+    return Rows(
+        np.arange(count + 1, dtype=np.int64) * width,
+        np.tile(np.arange(width, dtype=np.int32), count),
+        np.ascontiguousarray(X).ravel(),
     )

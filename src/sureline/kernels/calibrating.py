@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Kernel, array, f8, given, i8
+from sureline.kernels.compiling import Kernel, array, f8, given
 
 MEMORY = 1000.0  # after so many rows H has forgotten all but 1/e of a row
 FIRM = 5.0  # the precision that each of the two begins with
@@ -76,13 +76,6 @@ def follow(scores: Any, code: int, curve: Any, room: Any) -> None:
     curve[1] = limited(curve[1] + limited(step_b, -STEP, STEP), -WIDE, WIDE)
 
 
-def follow_rows(scores: Any, codes: Any, curve: Any) -> None:
-    """Learn from the scores of rows, one after the other."""
-    room = np.empty((3, scores.shape[1]))
-    for i in range(codes.size):
-        follow(scores[i], codes[i], curve, room)
-
-
 def calibrate(scores: Any, curve: Any, out: Any) -> None:
     """The probability of each class, of every row."""
     a, b = exp(limited(curve[0], LOW, HIGH)), limited(curve[1], -WIDE, WIDE)
@@ -99,5 +92,4 @@ def calibrate(scores: Any, curve: Any, out: Any) -> None:
             out[i, k] /= total
 
 
-FOLLOW_ROWS = Kernel(follow_rows, lambda _: types.void(given(f8, 2), given(i8), array(f8)))
 CALIBRATE = Kernel(calibrate, lambda _: types.void(given(f8, 2), given(f8), array(f8, 2)))

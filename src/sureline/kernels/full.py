@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
+from sureline.kernels.calibrating import follow
 from sureline.kernels.columns import margin_of, rank_rivals, score_classes
 from sureline.kernels.compiling import (
     STEP,
@@ -28,17 +29,28 @@ from sureline.kernels.noise import follow_error
 from sureline.kernels.scoring import LARGE, SMALL, largest
 
 
-@register_jitable
+@register_jitable(fastmath={"contract"})
 def times_row(
     covariance: Any, start: int, stop: int, indices: Any, data: Any, constant: float, out: Any
 ) -> float:
-    """Write Σx into `out` and return xᵀΣx."""
+    """Write Σx into `out` and return xᵀΣx.
+
+    Four rows of Σ at a time, so that `out` is read and written a quarter as often.
+    """
     for j in range(out.size):
         out[j] = constant * covariance[0, j]
-    for k in range(start, stop):
-        row, x = covariance[indices[k] + 1], np.float64(data[k])
+    rest = stop - (stop - start) % 4
+    for k in range(start, rest, 4):
+        a, x = covariance[indices[k] + 1], np.float64(data[k])
+        b, y = covariance[indices[k + 1] + 1], np.float64(data[k + 1])
+        c, z = covariance[indices[k + 2] + 1], np.float64(data[k + 2])
+        d, w = covariance[indices[k + 3] + 1], np.float64(data[k + 3])
         for j in range(out.size):
-            out[j] += x * row[j]
+            out[j] = out[j] + x * a[j] + y * b[j] + z * c[j] + w * d[j]
+    for k in range(rest, stop):
+        a, x = covariance[indices[k] + 1], np.float64(data[k])
+        for j in range(out.size):
+            out[j] += x * a[j]
     v: float = constant * out[0]
     for k in range(start, stop):
         v += np.float64(data[k]) * out[indices[k] + 1]
@@ -63,17 +75,18 @@ def learn_full(
     rescale_below: float,
     pull: Any,
     root: Any,
+    curve: Any,
     errors: Any,
     counts: Any,
 ) -> int:
     """Learn rows in `order`; return the row whose numbers overflowed, or -1.
 
     The covariance loses a rank-one product of one vector with itself, element by element, so that
-    it stays symmetric to the bit. When the mean variance
-    falls below `rescale_below`, mean and covariance are scaled up again, which a scale-free rule
-    does not notice; 0 for the others.
+    it stays symmetric to the bit. When the mean variance falls below `rescale_below`, mean and
+    covariance are scaled up again, which a scale-free rule does not notice; 0 for the others.
+    Before a row is learned, the `curve` of probabilities follows it if there is one.
     """
-    size = mean.size
+    size, told = mean.size, np.empty((4, 2))
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
         y, c = sign[i], weight[i]
@@ -81,9 +94,12 @@ def learn_full(
         m = constant * np.float64(mean[0])
         for k in range(start, stop):
             m += mean[indices[k] + 1] * np.float64(data[k])
-        m *= y
         if not math.isfinite(m + v):
             return int(i)
+        if curve.size:
+            told[0, 0], told[0, 1] = -m, m
+            follow(told[0], 1 if y > 0.0 else 0, curve, told[1:])
+        m *= y
         if m <= 0.0:
             counts[1] += 1
         if errors.size:
@@ -178,12 +194,13 @@ def learn_full_rivals(
     rescale_below: float,
     pulls: Any,
     root: Any,
+    curve: Any,
     errors: Any,
     counts: Any,
 ) -> int:
     """As `learn_full` for many classes, each with a covariance of its own; rivals in sequence."""
     size, columns = table.shape[0], table.shape[2]
-    scores_room, left = np.empty(columns), np.empty(columns)
+    scores_room, left, told = np.empty(columns), np.empty(columns), np.empty((3, columns))
     rivals_room = np.empty(columns, np.int64)
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
@@ -199,6 +216,8 @@ def learn_full_rivals(
         rank_rivals(scores, rank, y, rivals, left)
         if new or scores[y] <= scores[rivals[0]]:
             counts[1] += 1
+        if curve.size:
+            follow(scores, y, curve, told)
         if errors.size:
             a = follow_error(errors, scores[y] - scores[rivals[0]])
         changed = False
@@ -281,6 +300,7 @@ LEARN_FULL = Kernel(
         array(f8),
         array(real),
         array(f8),
+        array(f8),
         array(i8),
     ),
 )
@@ -302,6 +322,7 @@ LEARN_FULL_RIVALS = Kernel(
         f8,
         array(f8, 2),
         array(real),
+        array(f8),
         array(f8),
         array(i8),
     ),

@@ -153,17 +153,17 @@ def gather_two(
     Meanwhile the entries of the row from `ahead` to `end`, the next one, are asked for.
     """
     means, spreads, values, yes, no = room[0], room[1], room[2], room[3], room[4]
-    for u in range(stop - start):
-        j = entry_at(indices, start + u)
-        means[u], spreads[u], values[u] = table[j, 0, 0], table[j, 1, 0], data[start + u]
-        if informed:
-            yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
-        if ahead < end:
-            prefetch(table, entry_at(indices, ahead))
+    length, left = stop - start, end - ahead
+    for u in range(max(length, left)):
+        if u < length:
+            j = entry_at(indices, start + u)
+            means[u], spreads[u], values[u] = table[j, 0, 0], table[j, 1, 0], data[start + u]
             if informed:
-                prefetch(tallies, entry_at(indices, ahead))
-            ahead += 1
-    fetch_row(ahead, end, indices, table, tallies, informed)
+                yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+        if u < left:
+            prefetch(table, entry_at(indices, ahead + u))
+            if informed:
+                prefetch(tallies, entry_at(indices, ahead + u))
 
 
 @register_jitable
@@ -293,7 +293,8 @@ def learn_two(
     room, ground, told = np.empty((6, longest)), np.empty((3, 1)), np.empty((4, 2))
     means, spreads, values, gains = room[0], room[1], room[2], room[5]
     following = curve.size > 0
-    gains[:] = 1.0
+    for u in range(longest):
+        gains[u] = 1.0
     for at in range(order.size):
         i = order[at]
         start, stop = row_at(indptr, i)
@@ -465,7 +466,7 @@ def learn_rest(
     return -1
 
 
-def score_informed(
+def score_two(
     indptr: Any,
     indices: Any,
     data: Any,
@@ -478,29 +479,45 @@ def score_informed(
     means: Any,
     variances: Any,
 ) -> None:
-    """The mean of every row's scores, by column, and the variance, if there is room for it."""
-    known = means.shape[1]
-    two, spreading = known == 1, variances.shape[0] > 0
-    ground, room = np.empty((3, 1)), np.empty((6, longest if two else LONG + known))
-    tiles = np.empty((3, LONG + known))
-    every = np.empty(0 if two else longest * known)
-    if two:
-        share_tokens(tokens, ground)
-    else:
-        tile_shares(tokens, tiles)
+    """The mean of every row's score, and the variance, if there is room for it."""
+    room, ground = np.empty((6, longest)), np.empty((3, 1))
+    spreading = variances.shape[0] > 0
+    share_tokens(tokens, ground)
     for i in range(means.shape[0]):
         start, stop = row_at(indptr, i)
         end = indptr[i + 2] if i + 1 < means.shape[0] else stop
-        if two:
-            gather_two(start, stop, indices, data, table, tallies, True, stop, end, room)
-            gain_two(stop - start, room, ground, inverse)
-            means[i, 0], v = moments_two(stop - start, room, table, constant)
-            if spreading:
-                variances[i, 0] = v
-            continue
+        gather_two(start, stop, indices, data, table, tallies, True, stop, end, room)
+        gain_two(stop - start, room, ground, inverse)
+        means[i, 0], v = moments_two(stop - start, room, table, constant)
+        if spreading:
+            variances[i, 0] = v
+
+
+def score_many(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    table: Any,
+    tallies: Any,
+    tokens: Any,
+    inverse: float,
+    constant: float,
+    longest: int,
+    means: Any,
+    variances: Any,
+) -> None:
+    """As `score_two` for many classes, each with a column of its own."""
+    known = means.shape[1]
+    slots = 2 if variances.shape[0] > 0 else 1
+    room, tiles = np.empty((3, LONG + known)), np.empty((3, LONG + known))
+    every = np.empty(longest * known)
+    tile_shares(tokens, tiles)
+    for i in range(means.shape[0]):
+        start, stop = row_at(indptr, i)
+        end = indptr[i + 2] if i + 1 < means.shape[0] else stop
         fetch_row(stop, end, indices, table, tallies, True)
         gain_all(start, stop, indices, table, tallies, known, tiles, inverse, room, every)
-        for slot in range(2 if spreading else 1):
+        for slot in range(slots):
             out = variances[i] if slot else means[i]
             for column in range(known):
                 out[column] = constant * np.float64(table[0, slot, column])
@@ -546,6 +563,11 @@ def told(real: Any) -> tuple[Any, ...]:
     return given(real, 3), given(types.int32, 2), given(i8), f8
 
 
+def scored(real: Any) -> Any:
+    """The signature of loops that score rows."""
+    return types.void(*rows(real), *told(real), f8, i8, array(f8, 2), array(f8, 2))
+
+
 step_ = Callee(STEP)
 
 LEARN_TWO = Kernel(
@@ -556,8 +578,6 @@ LEARN_REST = Kernel(
     learn_rest,
     lambda real: i8(*learned(real), i8, f8, step_, f8, f8, flag, f8, array(f8), array(i8)),
 )
-SCORE_INFORMED = Kernel(
-    score_informed,
-    lambda real: types.void(*rows(real), *told(real), f8, i8, array(f8, 2), array(f8, 2)),
-)
+SCORE_TWO = Kernel(score_two, scored)
+SCORE_MANY = Kernel(score_many, scored)
 OPEN_ENTRIES = Kernel(open_entries, lambda real: types.void(given(i8), *told(real), array(f8, 3)))

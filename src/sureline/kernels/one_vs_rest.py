@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
+from sureline.kernels.calibrating import follow
 from sureline.kernels.columns import adjust, score_classes, variance_of
 from sureline.kernels.compiling import (
     EXACT,
@@ -260,12 +261,13 @@ def learn_full_one_vs_rest(
     rescale_below: float,
     pulls: Any,
     root: Any,
+    curve: Any,
     errors: Any,
     counts: Any,
 ) -> int:
     """The same with a full covariance a class."""
     size, columns = table.shape[0], table.shape[2]
-    scores_room = np.empty(columns)
+    scores_room, told = np.empty(columns), np.empty((3, columns))
     for i in order:
         start, stop = row_at(indptr, i)
         row = start, stop, indices, data, constant
@@ -278,6 +280,8 @@ def learn_full_one_vs_rest(
         score_classes(row, table, scores)
         if new or beaten(scores, y):
             counts[1] += 1
+        if curve.size:
+            follow(scores, y, curve, told)
         if errors.size:
             a = follow_error(errors, scores[y])
         changed, trace = False, np.inf
@@ -365,6 +369,7 @@ LEARN_FULL_ONE_VS_REST = Kernel(
         f8,
         array(f8, 2),
         array(real),
+        array(f8),
         array(f8),
         array(i8),
     ),
