@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.rivals.data import Rows
 from benchmarks.rivals.entries import Entry
 
+from sureline.kernels.places import row_at
 from sureline.kernels.prefetch import prefetch
 
 NAME = "read-only floor"
@@ -31,8 +32,9 @@ def sweep(indptr: Any, indices: Any, data: Any, weights: Any) -> Any:
     total = np.float32(0.0)
     for i in range(indptr.size - 1):
         score = np.float32(0.0)
-        for k in range(indptr[i], indptr[i + 1]):
-            score += weights[indices[k]] * data[k]
+        start, stop = row_at(indptr, i)
+        for k in range(start, stop):
+            score += weights[np.uint32(indices[k])] * data[k]
         total += score
     return total
 
@@ -43,9 +45,10 @@ def sweep_ahead(indptr: Any, indices: Any, data: Any, weights: Any) -> Any:
     total, last = np.float32(0.0), indices.size - 1
     for i in range(indptr.size - 1):
         score = np.float32(0.0)
-        for k in range(indptr[i], indptr[i + 1]):
+        start, stop = row_at(indptr, i)
+        for k in range(start, stop):
             prefetch(weights, indices[min(k + AHEAD, last)])
-            score += weights[indices[k]] * data[k]
+            score += weights[np.uint32(indices[k])] * data[k]
         total += score
     return total
 
@@ -56,11 +59,12 @@ def sweep_pairs(indptr: Any, indices: Any, data: Any, pairs: Any) -> Any:
     total, last = np.float32(0.0), indices.size - 1
     for i in range(indptr.size - 1):
         score, spread = np.float32(0.0), np.float32(0.0)
-        for k in range(indptr[i], indptr[i + 1]):
+        start, stop = row_at(indptr, i)
+        for k in range(start, stop):
             prefetch(pairs, indices[min(k + AHEAD, last)])
-            x = data[k]
-            score += pairs[indices[k], 0] * x
-            spread += pairs[indices[k], 1] * x * x
+            j, x = np.uint32(indices[k]), data[k]
+            score += pairs[j, 0] * x
+            spread += pairs[j, 1] * x * x
         total += score + spread
     return total
 

@@ -19,12 +19,14 @@ from benchmarks.rivals.data import Rows, Split
 from benchmarks.rivals.entries import Clocked, Entry
 from benchmarks.rivals.timing import run_program
 from benchmarks.speed.timing import memory_above
+from sklearn.base import clone
 
 from sureline import AROWClassifier, CWClassifier, TextClassifier
 from sureline.data import Reader
 
 NAME = "sureline"
 COMMAND = [sys.executable, "-m", "sureline.cli"]
+ROWS = AROWClassifier(r=0.1, max_iter=1, shuffle=False)  # for rows of numbers, or as bare as they
 
 
 def missing() -> str:
@@ -48,13 +50,21 @@ def text(split: Split) -> list[Entry]:
         return TextClassifier(shuffle=False, **settings).fit(given, train.labels)
 
     entries = []
-    for kind, told in ({}, "TextClassifier"), ({"features": "hash"}, 'TextClassifier("hash")'):
+    work = "finds words and pairs in raw text, and learns; an Arrow column in memory"
+    hashed = {"features": "hash"}
+    bare = {**hashed, "estimator": ROWS, "weighting": None, "calibration": None}
+    kinds: list[tuple[dict[str, Any], str, str]] = [
+        ({}, "TextClassifier", work),
+        (hashed, 'TextClassifier("hash")', work),
+        (bare, 'TextClassifier("hash"), bare', f"{work}; no prior, no curve, r = 0.1"),
+    ]
+    for kind, told, does in kinds:
         for jobs in (1, 2):
             settings: dict[str, Any] = {**kind, "n_jobs": jobs}
             entries.append(
                 Entry(
                     f"{told}, n_jobs={jobs}",
-                    "finds words and pairs in raw text, and learns; an Arrow column in memory",
+                    does,
                     partial(fit, train.column, **settings),
                     threads=jobs,
                     accuracy=accuracy,
@@ -96,7 +106,7 @@ def _fit_file(path: Path, jobs: int) -> TextClassifier:
 def sparse(rows: Rows) -> list[Entry]:
     """Diagonal AROW and CW, one pass of `fit`."""
     found: dict[str, tuple[str, Callable[[], Any]]] = {
-        "AROWClassifier": ("arow", lambda: AROWClassifier(r=0.1, max_iter=1, shuffle=False)),
+        "AROWClassifier": ("arow", lambda: clone(ROWS)),
         "CWClassifier, stdev": ("cw", lambda: CWClassifier(max_iter=1, shuffle=False)),
         "CWClassifier, variance": (
             "cw",
@@ -109,7 +119,7 @@ def sparse(rows: Rows) -> list[Entry]:
 def classes(rows: Rows) -> list[Entry]:
     """AROW and CW against the strongest rival class, and AROW class by class."""
     found: dict[str, tuple[str, Callable[[], Any]]] = {
-        "AROWClassifier": ("arow", lambda: AROWClassifier(r=0.1, max_iter=1, shuffle=False)),
+        "AROWClassifier": ("arow", lambda: clone(ROWS)),
         "CWClassifier, stdev": ("cw", lambda: CWClassifier(max_iter=1, shuffle=False)),
         "AROWClassifier, one-vs-rest": (
             "one-vs-rest",
