@@ -20,7 +20,7 @@ def as_rows(X: Any) -> Rows:
         if X.all():  # SciPy would look for the zeros of every row
             return _full_rows(X)
         X = scipy.sparse.csr_array(X)
-    elif X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+    elif not _within(X.indices, X.shape[1]):
         raise DataError(
             f"X is a damaged sparse matrix: column numbers run from {X.indices.min()} to "
             f"{X.indices.max()}, but it has {X.shape[1]} columns"
@@ -34,6 +34,11 @@ def as_rows(X: Any) -> Rows:
         np.ascontiguousarray(X.indices, np.int32),
         np.ascontiguousarray(X.data),
     )
+
+
+def _within(indices: NDArray[Any], width: int) -> bool:
+    """Whether all column numbers are there; without its sign, a negative one is too large."""
+    return bool(indices.view(f"u{indices.itemsize}").max(initial=0) < max(width, 1))
 
 
 def _full_rows(X: NDArray[Any]) -> Rows:
