@@ -488,10 +488,10 @@ def read_texts(
                 for p in range(given_places[g], given_places[g + 1]):
                     low[out] = given_text[p]
                     out += 1
-                key = fingerprint(low, begin, out, NAMES)
+                key, value = fingerprint(low, begin, out, NAMES), np.float64(given_values[g])
                 size = add(
-                    key, given_values[g], begin, out - begin, bits, first, size, mask, now, seen,
-                    keys, values, starts, lengths,
+                    key, value, begin, out - begin, bits, first, size, mask, now, seen, keys,
+                    values, starts, lengths,
                 )  # fmt: skip
         indptr[t + 1] = size
     return count
