@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pyarrow as pa
@@ -572,6 +573,7 @@ def test_ctrl_c_ends_the_work_of_several_processes_without_a_word(tmp_path):
     for line in started.stderr:
         if "tuning" in line:
             break
+    sleep(0.5)  # while units are handed out, Ctrl-C does nothing
     os.killpg(started.pid, signal.SIGINT)
     out, err = started.communicate()
     assert (started.returncode, out, err) == (130, "", "")
