@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import as_completed
+from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 from sureline.errors import SurelineError
@@ -42,12 +43,16 @@ def run_units(
         for number, unit in enumerate(every):
             yield _run(function, number, unit)
         return
-    pool = _pool(jobs)
+    pool, left = _pool(jobs), enumerate(every)
     try:
         with _uninterrupted():
-            waiting = [pool.submit(_run, function, *each) for each in enumerate(every)]
-        for future in as_completed(waiting):
-            yield future.result()
+            waiting = {pool.submit(_run, function, *each) for each in islice(left, 2 * jobs)}
+        while waiting:
+            # Handed out one by one: the pool complains if it is closed while it keeps a supply.
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            waiting |= {pool.submit(_run, function, *each) for each in islice(left, len(done))}
+            for future in done:
+                yield future.result()
     except BrokenProcessPool:
         raise SurelineError(
             "a process at work was killed, perhaps for lack of memory; use fewer (--jobs 1), or "
