@@ -317,7 +317,8 @@ def test_it_works_in_pipelines_and_searches():
     pipeline = make_pipeline(TextFeatures(), SGDClassifier(random_state=0))
     assert cross_val_score(pipeline, TEXTS, LABELS, cv=3).mean() > 0.9
     search = GridSearchCV(TextClassifier(random_state=0), {"ngrams": [(1, 1), (1, 2)]}, cv=3)
-    assert search.fit(TEXTS, LABELS).best_score_ > several(0.93, 0.7)
+    given = [some[: several(N, 150)] for some in sms_spam()]  # fewer do not beat the usual class
+    assert search.fit(*given).best_score_ > several(0.93, 0.84)
     model = TextClassifier(AROWClassifier(r=3.0), ngrams=(1, 3))
     assert clone(model).get_params()["estimator__r"] == 3.0
     assert repr(model) == "TextClassifier(estimator=AROWClassifier(r=3.0), ngrams=(1, 3))"
