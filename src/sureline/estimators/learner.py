@@ -198,12 +198,11 @@ class Learner:
             rows = self._weighed(state, rows, codes, order, not turn.read)
         examples = (*rows, codes, weight, order)
         tuned = self._tuned(state, turn)
-        followed = self.calibrated and not turn.learned
+        curve = self._curve(state, turn)
         if state.layout.covariance == "full":
-            curve = state.curve if followed else NO_CURVE
             failed = self._learn_full(state, examples, rank, tuned, curve)
-        elif self.informed or followed:
-            begin, end = self._informed(state, tuned, turn, followed)
+        elif self.informed or curve.size:
+            begin, end = self._informed(state, tuned, turn, curve)
             failed = self._learn_informed(state, (*examples, *begin, rows.longest), rank, end)
         elif not state.wide:
             failed = self._learn_two(state, signed(examples), rows.longest, tuned)
@@ -226,7 +225,8 @@ class Learner:
             return
         self.learn(state, rows, codes, weight, FIRST, rank)  # looks at the types, too
         if self.informed and not state.wide and self.projection == rivals.KL:
-            begin, end = self._informed(state, self._tuned(state, NEW), NEW, self.calibrated)
+            tuned, curve = self._tuned(state, NEW), self._curve(state, NEW)
+            begin, end = self._informed(state, tuned, NEW, curve)
             loop = LEARN_TWO.unchecked(self.dtype)
             self._repeat = Repeat(rows, _arrays(state), loop, begin, end)
 
@@ -254,6 +254,11 @@ class Learner:
         if not turn.learned:
             return self.a, self.b, state.errors
         return self.constant_of(state), self.b, NO_ERRORS
+
+    def _curve(self, state: State, turn: Turn) -> Floats:
+        """The curve that follows rows which are learned for the first time, if one does."""
+        curve: Floats = state.curve if self.calibrated and not turn.learned else NO_CURVE
+        return curve
 
     def constant_of(self, state: State) -> float:
         """The rule's first constant, after what a state has seen."""
@@ -376,7 +381,7 @@ class Learner:
         return failed
 
     def _informed(
-        self, state: State, tuned: Tuned, turn: Turn, followed: bool
+        self, state: State, tuned: Tuned, turn: Turn, curve: Floats
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """What loops under a prior or a curve are given besides rows and their length.
 
@@ -385,7 +390,7 @@ class Learner:
         a, b, errors = tuned
         begin = (
             *(state.table, state.tallies, state.tokens, self.informed),
-            *(not turn.read, state.curve if followed else state.curve[:0]),
+            *(not turn.read, curve),
         )
         end = (
             *(1.0 / self.initial_variance, self.constant, self._step),

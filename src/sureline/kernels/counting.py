@@ -25,7 +25,8 @@ def count_row(start: int, stop: int, indices: Any, tallies: Any, tokens: Any, co
     tallies[0, code] += int(tallies[0, code] < MOST)
     tokens[code] += stop - start
     for k in range(start, stop):
-        tallies[entry_at(indices, k), code] += int(tallies[entry_at(indices, k), code] < MOST)
+        j = entry_at(indices, k)
+        tallies[j, code] += int(tallies[j, code] < MOST)
 
 
 @register_jitable

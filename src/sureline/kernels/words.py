@@ -215,6 +215,26 @@ def find_runs(
 
 
 @register_jitable
+def keep_word(
+    key: Any,
+    begin: int,
+    end: int,
+    begun: int,
+    ended: int,
+    low: Any,
+    count: int,
+    word_keys: Any,
+    spans: Any,
+) -> None:
+    """Note the next word, which lies in `low` and in the text from here to there."""
+    word = U(count)  # without a sign, as in `add`
+    word_keys[word] = key
+    spans[word, 0], spans[word, 1] = begin, end
+    spans[word, 2], spans[word, 3] = begun, ended
+    low[U(end)] = SPACE
+
+
+@register_jitable
 def find_foreign_words(
     text: Any,
     start: int,
@@ -271,11 +291,9 @@ def find_foreign_words(
             if length < least or listed(key, stops):
                 out = begin
             else:
-                word_keys[count] = key
-                spans[count, 0], spans[count, 1] = begin, out
-                spans[count, 2], spans[count, 3] = begun - start, ended - start
+                span = begun - start, ended - start
+                keep_word(key, begin, out, *span, low, count, word_keys, spans)
                 count += 1
-                low[out] = SPACE
                 out += 1
         begin, begun, length = out, place, 0
     return out, count
@@ -335,12 +353,8 @@ def find_words(
             key = fingerprint(low, source, source + length, WORDS)
         if length < least or listed(key, stops):
             continue
-        word = U(count)
-        word_keys[word] = key
-        spans[word, 0], spans[word, 1] = out, out + length
-        spans[word, 2], spans[word, 3] = begun, ended
+        keep_word(key, out, out + length, begun, ended, low, count, word_keys, spans)
         count += 1
-        low[U(out + length)] = SPACE
         out += length + 1
     return out, count
 
