@@ -368,7 +368,13 @@ class OnlineClassifier(Merging, Saving, Predicting):
         """The labels in `y` that are not `known`, in order, each with its first row."""
         if y.size == 1 and y.item() in known.tolist():
             return []
-        strange = np.flatnonzero(np.isin(y, known, invert=True))
+        strange = np.arange(y.size)
+        if known.size:
+            ordered = np.sort(known)
+            places = np.minimum(np.searchsorted(ordered, y), known.size - 1)
+            strange = np.flatnonzero(ordered[places] != y)
+        if not strange.size:
+            return []
         new, first_rows = np.unique(y[strange], return_index=True)
         order = np.argsort(first_rows)
         return [(int(strange[first_rows[k]]), new[k : k + 1]) for k in order]

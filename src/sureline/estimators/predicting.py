@@ -358,7 +358,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         columns = state.table.shape[2]
         if state.covariance.size:
             return float(AT_ONCE * AT_ONCE / (columns * state.covariance[0].size))
-        return float(AT_ONCE / (1.0 + columns / 8.0))
+        fast = 1.0 if state.layout.weighting == "nb" else 4.0
+        return float(fast * AT_ONCE / (1.0 + columns / 8.0))
 
     def _checked(self, X: Any, y: Any, reset: bool) -> Any:
         """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+
+from sureline.features.scheme import Found
 
 CHARACTERS = 1  # the byte before a name that is characters, not words
 
@@ -23,18 +26,31 @@ class Names(NamedTuple):
         text = raw.decode("utf-8", errors="replace")
         return f"‹{text[1:]}›" if raw[:1] == bytes([CHARACTERS]) else text
 
-    def extended(self, names: int, letters: int) -> Names:
-        """The same with room for more, or itself where there is enough."""
-        return Names(roomy(self.ends, names), roomy(self.letters, letters))
+    def extended(self, found: Found, first: int, named: int, letters: int) -> Names:
+        """The same with room for the features of a row, and likely for those of all rows behind it.
+
+        There are so many names and letters so far.
+        """
+        begin, behind, stop = found.indptr[[first, first + 1, -1]].tolist()
+        next_row = behind - begin + int(np.abs(found.lengths[begin:behind]).sum())
+        usual = 2 + (2 * letters // named if named else 16)
+        return Names(
+            roomy(self.ends, named + stop - begin),
+            roomy(self.letters, letters + max(next_row, usual * (stop - begin))),
+        )
 
     def kept(self, numbers: NDArray[np.intp]) -> Names:
         """Some of the names, in a new order."""
-        starts = np.concatenate([np.zeros(1, np.int64), self.ends])[numbers]
-        lengths = self.ends[numbers] - starts
-        ends = np.cumsum(lengths)
-        shifts = np.repeat(starts - (ends - lengths), lengths)
-        letters = self.letters[np.arange(shifts.size) + shifts]
-        return Names(ends, letters)
+        used = int(numbers.max(initial=-1)) + 1
+        offsets = np.concatenate([np.zeros(1, np.int64), self.ends[:used]])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.letters)]
+        names = pa.Array.from_buffers(pa.large_binary(), used, buffers)
+        names.validate(full=True)  # ends may come from a file
+        _, ends, letters = names.take(pa.array(numbers)).buffers()
+        return Names(
+            np.frombuffer(ends, np.int64, numbers.size + 1)[1:].copy(),
+            np.frombuffer(letters, np.uint8).copy(),
+        )
 
 
 def roomy(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -18,15 +18,14 @@ from sureline.data.surrogates import mend_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.characters import VERSION, characters
 from sureline.features.rows import Rows
-from sureline.kernels.words import BINARY, COUNTS, FILL_STOPS, LOG, READ_TEXTS
+from sureline.kernels.words import BINARY, BLOCK, COUNTS, FILL_STOPS, LOG, READ_TEXTS
 
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
 SCOPES = ("words", "text")
 # Texts are read in pieces of about this many bytes, so that what is found stays in the cache.
-PIECE = 2**18
+PIECE = 2**19
 LONGEST = 16  # the most words or characters that make one feature
 SHORT = 2**10  # a text that is read by itself has room for so many bytes at least
-LAST_TEXT = 2**31 - 1  # a room is cleaned after so many
 NO_OFFSETS = np.zeros(1, np.int64)
 NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
 NO_SPANS = np.zeros((0, 4), np.int64)
@@ -150,7 +149,7 @@ class Scheme:
         room = _ROOMS.room if room is None else room
         self._extend(room, np.diff(offsets), places, letters)
         words = READ_TEXTS.compiled("float64")(data, offsets, *named, *self._arguments(room))
-        return room.found(offsets.size, room.spans[:words])
+        return room.found(offsets.size, room.spans[: 4 * words].reshape(-1, 4))
 
     def _arguments(self, room: Room) -> tuple[Any, ...]:
         """What the reader is told besides the texts, to read them into a room."""
@@ -160,7 +159,7 @@ class Scheme:
             *(self.lowercase, from_, to, first, last, self.char_scope == "text"),
             *(self.min_length, self._stops, COUNTING[self.counts], self.bits),
             *characters(self.lowercase),
-            *(room.low, room.runs, room.word_keys, room.spans, room.seen, room.clock),
+            *(room.low, room.runs, room.word_keys, room.chains, room.spans, room.seen, room.own),
             *(room.indptr, room.keys, room.values, room.starts, room.lengths),
         )
 
@@ -216,7 +215,7 @@ class Scheme:
             texts=lengths.size,
             low=4 * total + 8 * lengths.size + letters + 256,
             words=one,
-            features=most + places,
+            features=most + places + 1,
             distinct=alone + places,
         )
 
@@ -230,7 +229,7 @@ class Single:
 
     def __init__(self, scheme: Scheme, room: Room, most: int) -> None:
         text = np.zeros(most, np.uint8)
-        self.scheme, self.most, self.clock = scheme, most, room.clock
+        self.scheme, self.most = scheme, most
         self.text, self.offsets = text.data, np.zeros(2, np.int64)
         self.arguments = (text, self.offsets, *NOTHING, *scheme._arguments(room))
         READ_TEXTS.compiled("float64")(*self.arguments)  # no text; it looks at types once for all
@@ -240,7 +239,7 @@ class Single:
 
     def fits(self, scheme: Scheme, size: int) -> bool:
         """Whether a text of so many bytes has room."""
-        return self.scheme is scheme and size <= self.most and self.clock.item() < LAST_TEXT
+        return self.scheme is scheme and size <= self.most
 
     def rows(self, dtype: str) -> Rows:
         """Where the row of the text may be written, until the room is used again."""
@@ -260,13 +259,14 @@ class Room:
         self.low = np.zeros(0, np.uint8)
         self.runs = np.zeros(0, np.int64)
         self.word_keys = np.zeros(0, np.uint64)
-        self.spans = np.zeros((0, 4), np.int64)
+        self.chains = np.zeros(LONGEST * BLOCK, np.uint64)
+        self.spans = np.zeros(0, np.int64)
         self.keys = np.zeros(0, np.uint64)
         self.values = np.zeros(0)
         self.starts = np.zeros(0, np.int64)
         self.lengths = np.zeros(0, np.int32)
-        self.seen = np.zeros(16, np.int64)
-        self.clock = np.zeros(1, np.int64)
+        self.seen = np.zeros(16, np.uint32)
+        self.own = np.zeros(0, np.uint64)
         self.single: Single | None = None
 
     def found(self, size: int, spans: NDArray[np.int64]) -> Found:
@@ -283,17 +283,15 @@ class Room:
         self.low = _at_least(self.low, low)
         self.runs = _at_least(self.runs, 2 * words)
         self.word_keys = _at_least(self.word_keys, words)
-        self.spans = _at_least(self.spans, words)
+        self.spans = _at_least(self.spans, 4 * words)
         self.keys = _at_least(self.keys, features)
         self.values = _at_least(self.values, features)
         self.starts = _at_least(self.starts, features)
         self.lengths = _at_least(self.lengths, features)
+        self.own = _at_least(self.own, distinct + 2)
         places = max(16, 4 << int(distinct).bit_length())
         if self.seen.size < places or self.seen.size > 64 * max(places, 2**16):
-            self.seen = np.zeros(places, np.int64)
-        if self.clock[0] + texts > LAST_TEXT:
-            self.seen[:] = 0
-            self.clock[0] = 0
+            self.seen = np.zeros(places, np.uint32)
 
 
 class _Rooms(local):

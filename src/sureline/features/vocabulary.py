@@ -89,7 +89,7 @@ class Vocabulary:
         return self.features + new
 
     def reserve(self, found: Found, first: int) -> int:
-        """Make room for all that is found from a row on; return how many columns there may be."""
+        """Make room for what is found from a row on; return how many columns there may be."""
         held = self.held
         begin, stop = int(found.indptr[first]), int(found.indptr[-1])
         new = stop - begin
@@ -98,12 +98,11 @@ class Vocabulary:
         if 2 * (taken + new) > table.shape[0]:
             table = np.zeros((1 << int(2 * (taken + new)).bit_length(), 2), np.uint64)
             ENLARGE.compiled("float64")(held.table, table)
-        letters += new + int(np.abs(found.lengths[begin:stop]).sum())
         self.held = Held(
             table,
             roomy(held.seen, columns + new),
             held.sizes,
-            held.names.extended(columns + new, letters),
+            held.names.extended(found, first, columns, letters),
         )
         return columns + new
 
@@ -261,15 +260,13 @@ class Hashing:
         return self.features
 
     def reserve(self, found: Found, first: int) -> int:
-        """Make room for the names of all that is found from a row on."""
+        """Make room for the names of what is found from a row on."""
         held = self.held
         if held.bits.size:
-            begin, stop = int(found.indptr[first]), int(found.indptr[-1])
-            new = stop - begin
-            letters = int(held.sizes[2]) + new + int(np.abs(found.lengths[begin:stop]).sum())
-            count = int(held.sizes[0]) + new
-            names = held.names.extended(count, letters)
-            self.held = Named(held.bits, roomy(held.columns, count), held.sizes, names)
+            count, _, letters = held.sizes.tolist()
+            names = held.names.extended(found, first, count, letters)
+            columns = roomy(held.columns, names.ends.size)
+            self.held = Named(held.bits, columns, held.sizes, names)
         return self.features
 
     def enter(

@@ -49,8 +49,15 @@ def first_bytes(count: Any) -> Any:
 
 
 @register_jitable
-def fingerprint(data: Any, start: int, stop: int, kind: Any) -> Any:
-    """The fingerprint of ``data[start:stop]``; `data` must go on for eight bytes after it."""
+def finished(h: Any) -> Any:
+    """The fingerprint, when all bytes are taken in."""
+    h = mixed(h)
+    return h if h != U(0) else ONE
+
+
+@register_jitable
+def all_absorbed(data: Any, start: int, stop: int, kind: Any) -> Any:
+    """What has taken in ``data[start:stop]``; `data` must go on for eight bytes after it."""
     h = kind ^ (U(stop - start) * MULTIPLIER)
     place = start
     while place + 8 <= stop:
@@ -58,22 +65,25 @@ def fingerprint(data: Any, start: int, stop: int, kind: Any) -> Any:
         place += 8
     if place < stop:
         h = absorbed(h, load8(data, place) & first_bytes(stop - place))
-    h = mixed(h)
-    return h if h != U(0) else ONE
+    return h
 
 
 @register_jitable
-def short_fingerprint(data: Any, start: int, length: int, kind: Any) -> Any:
-    """The fingerprint of one to sixteen bytes, without a loop whose end nobody can guess."""
+def few_absorbed(data: Any, start: int, length: int, kind: Any) -> Any:
+    """The same of one to sixteen bytes, without a loop whose end nobody can guess."""
     h = kind ^ (U(length) * MULTIPLIER)
     head = absorbed(h, load8(data, start) & first_bytes(min(length, 8)))
     tail = absorbed(head, load8(data, start + 8) & first_bytes(max(length - 8, 1)))
-    h = mixed(tail if length > 8 else head)
-    return h if h != U(0) else ONE
+    return tail if length > 8 else head
+
+
+@register_jitable
+def fingerprint(data: Any, start: int, stop: int, kind: Any) -> Any:
+    """The fingerprint of ``data[start:stop]``; `data` must go on for eight bytes after it."""
+    return finished(all_absorbed(data, start, stop, kind))
 
 
 @register_jitable
 def joined(before: Any, word: Any) -> Any:
     """The fingerprint of some words, known by theirs, and one more behind them."""
-    h = mixed((before * MULTIPLIER) ^ word)
-    return h if h != U(0) else ONE
+    return finished((before * MULTIPLIER) ^ word)

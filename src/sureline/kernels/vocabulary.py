@@ -23,10 +23,16 @@ AHEAD = 8  # how many features ahead a place of the table is asked for
 HALF = U(1 << 63)
 
 # What `sizes` holds: features, places taken, bytes of names; a fold has, in place of the places,
-# 1 + the texts that have come since it first had as many names as it may.
+# 1 + the texts that have come since it first had as many names as it may, or for most columns.
 FEATURES, TAKEN, NAMED = 0, 1, 2
 SINCE = TAKEN
 ONE_IN = 8  # of those texts gives names
+
+
+@register_jitable
+def square(x: float) -> float:
+    """x², with all digits of a double."""
+    return float(x) * float(x)
 
 
 @register_jitable
@@ -34,13 +40,21 @@ def scale(values: Any, start: int, stop: int, normalize: bool) -> None:
     """Give a row the length 1."""
     if not normalize:
         return
-    squares = 0.0
-    for k in range(start, stop):
-        squares += float(values[k]) * float(values[k])
+    # Four sums, since each has to wait for what was last added to it.
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    rest = start + ((stop - start) & ~3)
+    for k in range(start, rest, 4):
+        a += square(values[U(k)])
+        b += square(values[U(k + 1)])
+        c += square(values[U(k + 2)])
+        d += square(values[U(k + 3)])
+    for k in range(rest, stop):
+        a += square(values[U(k)])
+    squares = (a + b) + (c + d)
     if squares > 0.0:
         factor = 1.0 / sqrt(squares)
         for k in range(start, stop):
-            values[k] = values[k] * factor
+            values[U(k)] = values[U(k)] * factor
 
 
 @register_jitable
@@ -283,9 +297,9 @@ def fold_rows(
     """Turn rows of folded fingerprints, which are columns, into rows; remember names of new ones.
 
     ``named`` has a bit a column, unless no names are wanted. Once there have been as many as may
-    be, only one text in a few gives names: what is common comes again, and what is rare would soon
-    be forgotten. Returns the row before which it stopped, because there may be no room for what it
-    brings or because there are `most` names.
+    be, or one for most columns, only one text in a few gives names: what is common comes again, and
+    what is rare would soon be forgotten. Returns the row before which it stopped, because there
+    may be no room for what it brings or because there are `most` names.
     """
     size = out_indptr[0]
     rows: int = indptr.size - 1
@@ -303,20 +317,22 @@ def fold_rows(
                 or sizes[NAMED] + letters > names.size
             ):
                 return row
-        begin = size
-        for k in range(start, stop):
-            column = np.int64(keys[k])
-            columns[size] = column
-            values[size] = counts[k]
-            size += 1
-            if naming and not (named[column >> 3] >> (column & 7)) & 1:
-                named[column >> 3] |= 1 << (column & 7)
-                number = sizes[FEATURES]
-                sizes[FEATURES] = number + 1
-                name_columns[number] = column
-                keep_name(number, low, starts[k], lengths[k], sizes, ends, names)
-        if sizes[SINCE] > 0:
+            for k in range(start, stop):
+                column = keys[U(k)]
+                byte, bit = column >> U(3), np.uint8(1) << np.uint8(column & U(7))
+                if not named[byte] & bit:
+                    named[byte] |= bit
+                    number = sizes[FEATURES]
+                    sizes[FEATURES] = number + 1
+                    name_columns[number] = column
+                    keep_name(number, low, starts[k], lengths[k], sizes, ends, names)
+        if sizes[SINCE] > 0 or sizes[FEATURES] > 4 * named.size:
             sizes[SINCE] += 1
+        begin = size
+        size += stop - start
+        for k in range(stop - start):
+            columns[U(begin + k)] = keys[U(start + k)]
+            values[U(begin + k)] = counts[U(start + k)]
         scale(values, begin, size, normalize)
         out_indptr[row - first + 1] = size
     return rows

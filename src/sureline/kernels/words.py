@@ -21,10 +21,12 @@ from sureline.kernels.fingerprints import (
     ONE,
     WORDS,
     U,
+    all_absorbed,
+    few_absorbed,
     fingerprint,
+    finished,
     first_bytes,
     joined,
-    short_fingerprint,
 )
 from sureline.kernels.many_bytes import SIZE, fold_block, load8, lowest_bit, store8
 
@@ -36,6 +38,8 @@ LAST = 0x10FFFF
 HIGH = U(0x8080808080808080)  # the bits of eight bytes that no ASCII character has
 
 CLOSE = 4096  # a table of so many entries stays in the core's own cache
+TWO, THREE, FOUR = U(2), U(3), U(4)
+BLOCK = 64  # so many words are joined with their neighbours at a time
 
 # How often a text has a feature, as its value.
 BINARY, COUNTS, LOG = 0, 1, 2
@@ -138,39 +142,43 @@ def add(
     first: int,
     size: int,
     mask: int,
-    clock: int,
     seen: Any,
-    keys: Any,
+    own: Any,
     values: Any,
     starts: Any,
     lengths: Any,
-) -> int:
-    """Count a feature of the present text; return how many features there are now."""
+) -> Any:
+    """Note a feature of the present text, add to its value, and return how many there are now.
+
+    `own` has the keys of the text, behind the one that is looked for, which whoever comes to an
+    empty place finds. A feature that is known is written behind all others for nothing, since
+    nobody can guess whether it is, and a wrong guess takes longer.
+    """
     if bits:
         key >>= U(64 - bits)
     # Numbers without a sign, since Numba lets others count from the end of an array.
-    slot, new, last, now = key & U(mask), U(size), U(mask), U(clock)
-    while True:
-        entry = U(seen[slot])
-        if entry >> U(32) != now:
-            break
-        known = U(first) + (entry & U(0xFFFFFFFF))
-        if keys[known] == key:
-            values[known] += value
-            return size
+    slot, last, place, number = key & U(mask), U(mask), U(size), U(size - first + 1)
+    own[0] = key
+    entry = U(seen[slot])
+    while own[entry] != key:
         slot = (slot + ONE) & last
-    seen[slot] = (clock << 32) | (size - first)
-    keys[new] = key
-    values[new] = value
-    starts[new] = begin
-    lengths[new] = length
-    return size + 1
+        entry = U(seen[slot])
+    fresh = U(entry == U(0))
+    seen[slot] = entry + fresh * number
+    own[number] = key
+    starts[place] = begin
+    lengths[place] = length
+    values[U(first) + entry - ONE + fresh * number] += value
+    return size + np.int64(fresh)
 
 
 @register_jitable
-def listed(key: Any, stops: Any) -> bool:
-    """Whether a word is a stop word."""
+def listed(state: Any, stops: Any) -> bool:
+    """Whether a word, of which all bytes are taken in, is a stop word."""
     last = stops.size - 1
+    if last == 0:  # there are none
+        return False
+    key = finished(state)
     slot = np.int64(key >> U(32)) & last
     while stops[slot] != U(0):
         if stops[slot] == key:
@@ -205,7 +213,7 @@ def find_runs(
         changes = marks ^ ((marks << ONE) | carry)
         carry = marks >> U(SIZE - 1)
         while changes:
-            runs[edges] = place - start + lowest_bit(changes)
+            runs[U(edges)] = place - start + lowest_bit(changes)
             changes &= changes - ONE
             edges += 1
     if edges & 1:
@@ -216,7 +224,7 @@ def find_runs(
 
 @register_jitable
 def keep_word(
-    key: Any,
+    state: Any,
     begin: int,
     end: int,
     begun: int,
@@ -228,9 +236,10 @@ def keep_word(
 ) -> None:
     """Note the next word, which lies in `low` and in the text from here to there."""
     word = U(count)  # without a sign, as in `add`
-    word_keys[word] = key
-    spans[word, 0], spans[word, 1] = begin, end
-    spans[word, 2], spans[word, 3] = begun, ended
+    word_keys[word] = state
+    span = FOUR * word
+    spans[span], spans[span + ONE] = begin, end
+    spans[span + TWO], spans[span + THREE] = begun, ended
     low[U(end)] = SPACE
 
 
@@ -287,12 +296,12 @@ def find_foreign_words(
             ended = place
             continue
         if length:
-            key = fingerprint(low, begin, out, WORDS)
-            if length < least or listed(key, stops):
+            state = all_absorbed(low, begin, out, WORDS)
+            if length < least or listed(state, stops):
                 out = begin
             else:
                 span = begun - start, ended - start
-                keep_word(key, begin, out, *span, low, count, word_keys, spans)
+                keep_word(state, begin, out, *span, low, count, word_keys, spans)
                 count += 1
                 out += 1
         begin, begun, length = out, place, 0
@@ -335,7 +344,7 @@ def find_words(
     many, plain = find_runs(text, start, stop, lowercase, low, folded, runs)
     count = 0
     for run in range(many):
-        begun, ended = runs[2 * run], runs[2 * run + 1]
+        begun, ended = runs[TWO * U(run)], runs[TWO * U(run) + ONE]
         source, length = folded + begun, ended - begun
         if not plain and not is_ascii(low, source, source + length):
             out, count = find_foreign_words(
@@ -346,17 +355,71 @@ def find_words(
         store8(low, out, load8(low, source))
         store8(low, out + 8, load8(low, source + 8))
         if length <= 16:
-            key = short_fingerprint(low, source, length, WORDS)
+            state = few_absorbed(low, source, length, WORDS)
         else:
             for k in range(16, length, 8):
                 store8(low, out + k, load8(low, source + k))
-            key = fingerprint(low, source, source + length, WORDS)
-        if length < least or listed(key, stops):
+            state = all_absorbed(low, source, source + length, WORDS)
+        if length < least or listed(state, stops):
             continue
-        keep_word(key, out, out + length, begun, ended, low, count, word_keys, spans)
+        keep_word(state, out, out + length, begun, ended, low, count, word_keys, spans)
         count += 1
         out += length + 1
+    for word in range(count):  # by itself, as many at a time as the machine can
+        word_keys[U(word)] = finished(word_keys[U(word)])
     return out, count
+
+
+@register_jitable
+def join_neighbours(
+    word_keys: Any, begun: int, many: int, count: int, longest: int, chains: Any
+) -> None:
+    """Fingerprints of some words from `begun` on, alone and with up to `longest` - 1 behind them.
+
+    ``chains[n * BLOCK + k]`` is that of the k-th with n more. They are made in advance, many at a
+    time: whoever guesses wrongly whether a feature is new would have to wait for each.
+    """
+    for k in range(many):
+        chains[U(k)] = word_keys[U(begun + k)]
+    for n in range(1, longest):
+        row = n * BLOCK
+        for k in range(min(many, count - begun - n)):
+            chains[U(row + k)] = joined(chains[U(row - BLOCK + k)], word_keys[U(begun + n + k)])
+
+
+@register_jitable
+def add_words(
+    word_keys: Any,
+    spans: Any,
+    count: int,
+    shortest: int,
+    longest: int,
+    chains: Any,
+    value: float,
+    bits: int,
+    first: int,
+    size: int,
+    mask: int,
+    seen: Any,
+    own: Any,
+    values: Any,
+    starts: Any,
+    lengths: Any,
+) -> Any:
+    """Note the words of the present text and their neighbours, as `add` does."""
+    for begun in range(0, count, BLOCK):
+        many = min(BLOCK, count - begun)
+        join_neighbours(word_keys, begun, many, count, longest, chains)
+        for k in range(many):
+            word = begun + k
+            begin = spans[FOUR * U(word)]
+            for n in range(shortest - 1, min(longest, count - word)):
+                length = spans[FOUR * U(word + n) + ONE] - begin
+                size = add(
+                    chains[U(n * BLOCK + k)], value, begin, length, bits, first, size, mask, seen,
+                    own, values, starts, lengths,
+                )  # fmt: skip
+    return size
 
 
 @register_jitable
@@ -415,9 +478,10 @@ def read_texts(
     low: Any,
     runs: Any,
     word_keys: Any,
+    chains: Any,
     spans: Any,
     seen: Any,
-    clock: Any,
+    own: Any,
     indptr: Any,
     keys: Any,
     values: Any,
@@ -431,12 +495,11 @@ def read_texts(
     the last text, whose `spans` are left behind.
     """
     out, size, count = 0, 0, 0
+    before, more = (1.0, 0.0) if counting == BINARY else (0.0, 1.0)
     indptr[0] = 0
     for t in range(offsets.size - 1):
         start, stop = offsets[t], offsets[t + 1]
         first = size
-        clock[0] += 1
-        now = clock[0]
         low[out] = SPACE
         lettered, count = find_words(
             text, start, stop, lowercase, least, stops, letters, pages, index, low, out + 1, runs,
@@ -449,31 +512,27 @@ def read_texts(
                 out = lower_text(text, start, stop, lowercase, pages, index, low, out)
                 most += (out - lettered) * (chars_to - chars_from + 1)
             elif count:
-                most += (out - spans[0, 0] + count) * (chars_to - chars_from + 1)
+                most += (out - spans[0] + count) * (chars_to - chars_from + 1)
         if given_offsets.size > 1:
             most += given_offsets[t + 1] - given_offsets[t]
         mask = 15
         while mask < 2 * most or mask < min(4 * most, CLOSE):
             mask = 2 * mask + 1
+        seen[: mask + 1] = 0
+        values[first : first + most] = before
 
         if words_to:
-            for i in range(count):
-                key, begin = word_keys[i], spans[i, 0]
-                for n in range(1, min(words_to, count - i) + 1):
-                    if n > 1:
-                        key = joined(key, word_keys[i + n - 1])
-                    if n >= words_from:
-                        size = add(
-                            key, 1.0, begin, spans[i + n - 1, 1] - begin, bits, first, size, mask,
-                            now, seen, keys, values, starts, lengths,
-                        )  # fmt: skip
+            size = add_words(
+                word_keys, spans, count, words_from, words_to, chains, more, bits, first, size,
+                mask, seen, own, values, starts, lengths,
+            )  # fmt: skip
         if chars_to:
             pieces = 1 if across else count
             for piece in range(pieces):
                 if across:
                     place, end = lettered, out
                 else:
-                    place, end = spans[piece, 0] - 1, spans[piece, 1] + 1
+                    place, end = spans[4 * piece] - 1, spans[4 * piece + 1] + 1
                 while place < end:
                     behind = place
                     for n in range(1, chars_to + 1):
@@ -485,16 +544,14 @@ def read_texts(
                         if n >= chars_from:
                             key = fingerprint(low, place, behind, CHARACTERS)
                             size = add(
-                                key, 1.0, place, place - behind, bits, first, size, mask, now,
-                                seen, keys, values, starts, lengths,
+                                key, more, place, place - behind, bits, first, size, mask,
+                                seen, own, values, starts, lengths,
                             )  # fmt: skip
                     place += 1
                     while place < end and (int(low[place]) & 0xC0) == 0x80:
                         place += 1
-        for k in range(first, size):
-            if counting == BINARY:
-                values[k] = 1.0
-            elif counting == LOG:
+        if counting == LOG:
+            for k in range(first, size):
                 values[k] = 1.0 + log(values[k])
         if given_offsets.size > 1:
             for g in range(given_offsets[t], given_offsets[t + 1]):
@@ -503,10 +560,13 @@ def read_texts(
                     low[out] = given_text[p]
                     out += 1
                 key, value = fingerprint(low, begin, out, NAMES), np.float64(given_values[g])
+                values[size] = 0.0
                 size = add(
-                    key, value, begin, out - begin, bits, first, size, mask, now, seen, keys,
+                    key, value, begin, out - begin, bits, first, size, mask, seen, own,
                     values, starts, lengths,
                 )  # fmt: skip
+        for k in range(size - first):
+            keys[U(first + k)] = own[U(k + 1)]
         indptr[t + 1] = size
     return count
 
@@ -518,7 +578,7 @@ def read_texts_signature(real: Any) -> Any:
         *(given(u1), given(i8), given(i8), given(u1), given(i8), given(types.float32)),
         *(flag, i8, i8, i8, i8, flag, i8, given(u8), i8, i8),
         *(given(u1), given(i4, 2), given(i4)),
-        *(array(u1), array(i8), array(u8), array(i8, 2), array(i8), array(i8)),
+        *(array(u1), array(i8), array(u8), array(u8), array(i8), array(types.uint32), array(u8)),
         *(array(i8), array(u8), array(f8), array(i8), array(i4)),
     )
 
