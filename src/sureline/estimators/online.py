@@ -117,7 +117,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
             The fitted classifier.
         """
         learner = self._learner()
-        X, y = self._checked(X, y, reset=True)
+        X, y = self._checked(X, y, reset=True, finite=False)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -192,7 +192,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
         with self._gate.writing:
             learner = self._stream_learner()
             first = not self.__sklearn_is_fitted__()
-            X, y = self._checked(X, y, reset=first)
+            X, y = self._checked(X, y, reset=first, finite=False)
             weight = np.ones(X.shape[0])
             if sample_weight is not None:
                 weight = _check_sample_weight(

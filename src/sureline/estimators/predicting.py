@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array, csr_matrix, issparse
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -317,7 +317,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def _pieces(self, X: Any) -> list[Piece]:
         """X in pieces."""
-        rows = as_rows(self._checked(X, "no_validation", reset=False))
+        rows = as_rows(self._checked(X, "no_validation", reset=False, finite=False))
         cuts = rows.pieces(self._at_once(self._state))
         return [partial(partial, rows.part, cut.start, cut.stop) for cut in cuts]
 
@@ -361,12 +361,21 @@ class Predicting(ClassifierMixin, BaseEstimator):
         fast = 1.0 if state.layout.weighting == "nb" else 4.0
         return float(fast * AT_ONCE / (1.0 + columns / 8.0))
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> Any:
-        """What scikit-learn makes of the input: finite numbers of our dtype, or its error."""
+    def _checked(self, X: Any, y: Any, reset: bool, finite: bool = True) -> Any:
+        """What scikit-learn makes of the input: finite numbers of our dtype, or its error.
+
+        With ``finite=False``, whether sparse numbers are finite is left to `as_rows`.
+        """
         if not reset and self._is_plain(X) and (type(y) is str or _is_plain_answer(y, X)):
             return X if type(y) is str else (X, y)
         with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
-            return validate_data(self, X, y, accept_sparse="csr", dtype=self.dtype, reset=reset)
+            return validate_data(
+                *(self, X, y),
+                accept_sparse="csr",
+                dtype=self.dtype,
+                reset=reset,
+                ensure_all_finite=finite or not issparse(X) or cast(Any, X).dtype != self.dtype,
+            )
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is as scikit-learn would make it, so that one row need not wait for its checks.
