@@ -53,12 +53,16 @@ def text(split: Split) -> list[Entry]:
     work = "finds words and pairs in raw text, and learns; an Arrow column in memory"
     hashed = {"features": "hash"}
     bare = {**hashed, "estimator": ROWS, "weighting": None, "calibration": None}
-    kinds: list[tuple[dict[str, Any], str, str]] = [
-        ({}, "TextClassifier", work),
-        (hashed, 'TextClassifier("hash")', work),
-        (bare, 'TextClassifier("hash"), bare', f"{work}; no prior, no curve, r = 0.1"),
+    barely = f"{work}; no prior, no curve, r = 0.1"
+    kinds: list[tuple[dict[str, Any], str, str, str]] = [
+        ({}, "TextClassifier", work, "usual"),
+        (hashed, 'TextClassifier("hash")', work, "usual"),
+        *(
+            ({**bare, "bits": bits}, f'TextClassifier("hash", bits={bits}), bare', barely, tag)
+            for bits, tag in ((18, "18 bits"), (22, "22 bits"))
+        ),
     ]
-    for kind, told, does in kinds:
+    for kind, told, does, tag in kinds:
         for jobs in (1, 2):
             settings: dict[str, Any] = {**kind, "n_jobs": jobs}
             entries.append(
@@ -68,7 +72,7 @@ def text(split: Split) -> list[Entry]:
                     partial(fit, train.column, **settings),
                     threads=jobs,
                     accuracy=accuracy,
-                    tag="arrow",
+                    tag=tag,
                 )
             )
     entries.append(
