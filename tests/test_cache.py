@@ -7,8 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import njit
 
 from cases import COMPILED
+from sureline.kernels.compiling import REAL, how_to_compile
+from sureline.kernels.diagonal import LEARN_DIAGONAL
+from sureline.kernels.informed import SCORE_TWO
+from sureline.kernels.vocabulary import FOLD_ROWS, LOOK_UP_ROWS
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
 
@@ -117,3 +122,12 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
         "import numba.core.caching as caching\ncaching.CacheImpl._locator_classes = []\n" + code
     )
     assert "sureline.rules.pa_i.step" in compiled_by(script, tmp_path)
+
+
+@pytest.mark.parametrize("kernel", [FOLD_ROWS, LOOK_UP_ROWS, LEARN_DIAGONAL, SCORE_TWO])
+def test_loops_count_no_arrays(kernel):
+    signature = kernel.signature(REAL["float32"])
+    made = njit(signature, **how_to_compile(kernel.allocates))(kernel.function)
+    assert "NRT_incref" not in made.inspect_llvm(signature.args)
+    counted = njit(signature, **how_to_compile(allocates=True))(kernel.function)
+    assert "NRT_incref" in counted.inspect_llvm(signature.args)  # so that this would find any

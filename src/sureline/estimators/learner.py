@@ -12,13 +12,22 @@ from numpy.typing import NDArray
 
 from sureline.errors import DataError
 from sureline.features.rows import Rows
-from sureline.kernels import rivals
+from sureline.kernels import opened, rivals
 from sureline.kernels.calibrating import CALIBRATE
 from sureline.kernels.compiling import EXACT, JOINT, REAL, STEP, own_score, own_update, pointer
 from sureline.kernels.counting import COUNT, WEIGH_ROWS
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, LEARN_FULL_RIVALS, SPREAD_FULL
-from sureline.kernels.informed import LEARN_REST, LEARN_TWO, OPEN_ENTRIES, SCORE_MANY, SCORE_TWO
+from sureline.kernels.informed import (
+    LEARN_REST,
+    LEARN_TWO,
+    OPEN_ENTRIES,
+    SCORE_MANY,
+    SCORE_TWO,
+    open_rooms,
+    rest_rooms,
+    two_rooms,
+)
 from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import (
     LEARN_FULL_ONE_VS_REST,
@@ -52,6 +61,7 @@ PROJECTIONS = {
 ONE_VS_REST = "one-vs-rest"
 NO_ERRORS = NO_CURVE = np.zeros(0)
 FIRST = np.zeros(1, np.int64)  # of one row
+SHORT_ROW = 128  # one that is learned by itself has room for twice so many nonzeros at least
 SCHEMES = {
     "sequential": rivals.SEQUENTIAL,
     "parallel": rivals.PARALLEL,
@@ -94,14 +104,19 @@ class Repeat(NamedTuple):
     """
 
     rows: Rows
+    room: int  # for so many nonzeros
     arrays: tuple[NDArray[Any], ...]
     loop: Any
-    middle: tuple[Any, ...]  # the loop's arguments between the row and its length
+    middle: tuple[Any, ...]  # the loop's arguments behind the row, up to its room
     end: tuple[Any, ...]  # and behind that
 
     def fits(self, state: State, rows: Rows) -> bool:
-        """Whether it is about this place and this state."""
-        return rows is self.rows and all(map(is_, _arrays(state), self.arrays))
+        """Whether it is about this place and this state, and has room for the row."""
+        return (
+            rows is self.rows
+            and rows.longest <= self.room
+            and all(map(is_, _arrays(state), self.arrays))
+        )
 
 
 # What a loop for two classes is given of a state.
@@ -203,7 +218,7 @@ class Learner:
             failed = self._learn_full(state, examples, rank, tuned, curve)
         elif self.informed or curve.size:
             begin, end = self._informed(state, tuned, turn, curve)
-            failed = self._learn_informed(state, (*examples, *begin, rows.longest), rank, end)
+            failed = self._learn_informed(state, (*examples, *begin), rows.longest, rank, end)
         elif not state.wide:
             failed = self._learn_two(state, signed(examples), rows.longest, tuned)
         elif self.scheme == ONE_VS_REST:
@@ -218,17 +233,16 @@ class Learner:
         """Learn a new row, as `learn` does; the next one in the same `rows` takes less time."""
         repeat = self._repeat
         if repeat is not None and repeat.fits(state, rows):
-            failed = repeat.loop(
-                *(*rows, codes, weight, FIRST, *repeat.middle, rows.longest, *repeat.end)
-            )
+            failed = repeat.loop(*rows, codes, weight, FIRST, *repeat.middle, *repeat.end)
             self._note(state, codes, FIRST, failed, 0)
             return
         self.learn(state, rows, codes, weight, FIRST, rank)  # looks at the types, too
         if self.informed and not state.wide and self.projection == rivals.KL:
             tuned, curve = self._tuned(state, NEW), self._curve(state, NEW)
             begin, end = self._informed(state, tuned, NEW, curve)
-            loop = LEARN_TWO.unchecked(self.dtype)
-            self._repeat = Repeat(rows, _arrays(state), loop, begin, end)
+            room = 2 * max(rows.longest, SHORT_ROW)
+            loop, middle = LEARN_TWO.unchecked(self.dtype), (*begin, two_rooms(room))
+            self._repeat = Repeat(rows, room, _arrays(state), loop, middle, end)
 
     def _note(
         self, state: State, codes: Integers, order: Integers, failed: int, before: int
@@ -383,9 +397,9 @@ class Learner:
     def _informed(
         self, state: State, tuned: Tuned, turn: Turn, curve: Floats
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What loops under a prior or a curve are given besides rows and their length.
+        """What loops under a prior or a curve are given besides rows and room for one.
 
-        The first part comes before that length; the second, behind it, is that of `LEARN_TWO`.
+        The first part comes before that room; the second, behind it, is that of `LEARN_TWO`.
         """
         a, b, errors = tuned
         begin = (
@@ -431,29 +445,47 @@ class Learner:
         return failed
 
     def _learn_informed(
-        self, state: State, begin: tuple[Any, ...], rank: Integers, end: tuple[Any, ...]
+        self,
+        state: State,
+        begin: tuple[Any, ...],
+        longest: int,
+        rank: Integers,
+        end: tuple[Any, ...],
     ) -> int:
         """Learn under a prior that counts tell, or a curve that follows, or both.
 
         Returns the row that overflowed, or -1.
         """
         if not state.wide and self.projection == rivals.KL:
-            return int(LEARN_TWO.compiled(self.dtype)(*begin, *end))
+            return int(LEARN_TWO.compiled(self.dtype)(*begin, two_rooms(longest), *end))
         inverse, *step = end[:3]
-        rule, rest = end[3:6], end[6:]
+        rule, rest, columns = end[3:6], end[6:], state.table.shape[2]
         failed: int
         if not state.wide:
+            rooms = opened.two_rooms(longest)
             failed = LEARN_TWO_OPENED.compiled(self.dtype)(
-                *(*begin, inverse, *step, self._exact, *rule, self.projection, *rest)
+                *(*begin, rooms, inverse, *step, self._exact, *rule, self.projection, *rest)
             )
         elif self.scheme == ONE_VS_REST and self.projection == rivals.KL:
+            rooms = rest_rooms(longest, columns)
             failed = LEARN_REST.compiled(self.dtype)(
-                *(*begin, inverse, state.used, *step, *rule, *rest)
+                *(*begin, rooms, inverse, state.used, *step, *rule, *rest)
             )
         else:
-            competitors = min(self.competitors, state.table.shape[2])
+            competitors = min(self.competitors, columns)
+            rooms = opened.many_rooms(longest, columns, competitors)
             failed = LEARN_MANY_OPENED.compiled(self.dtype)(
-                *(*begin, inverse, rank, state.used, competitors, *step, self._exact, self._joint),
+                *(
+                    *begin,
+                    rooms,
+                    inverse,
+                    rank,
+                    state.used,
+                    competitors,
+                    *step,
+                    self._exact,
+                    self._joint,
+                ),
                 *(*rule, SCHEMES[self.scheme], self.projection, *rest),
             )
         return failed
@@ -567,10 +599,13 @@ class Learner:
 
     def _score_informed(self, state: State, rows: Rows, means: Floats, variances: Floats) -> None:
         """The means and the variances of every row's scores under the prior that counts tell."""
-        kernel = SCORE_MANY if state.wide else SCORE_TWO
+        if state.wide:
+            kernel, rooms = SCORE_MANY, rest_rooms(rows.longest, means.shape[1])
+        else:
+            kernel, rooms = SCORE_TWO, two_rooms(rows.longest)
         kernel.compiled(self.dtype)(
             *(*rows, state.table, state.tallies, state.tokens[: state.classes]),
-            *(1.0 / self.initial_variance, self.constant, rows.longest, means, variances),
+            *(1.0 / self.initial_variance, self.constant, rooms, means, variances),
         )
 
     def opened(self, state: State, rows: NDArray[Any] | None = None) -> Floats:
@@ -579,7 +614,7 @@ class Learner:
         out = np.empty((numbers.size, 2, state.used))
         OPEN_ENTRIES.compiled(self.dtype)(
             *(numbers, state.table, state.tallies, state.tokens[: state.classes]),
-            *(1.0 / self.initial_variance, out),
+            *(1.0 / self.initial_variance, open_rooms(state.used), out),
         )
         return out
 

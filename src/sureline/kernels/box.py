@@ -288,6 +288,7 @@ ASCEND = Kernel(
         array(f8, 2),
         array(f8, 2),
     ),
+    allocates=True,
 )
 GATHER = Kernel(
     gather,

@@ -74,23 +74,34 @@ def own_update(real: Any) -> Any:
     return flag(*own_row(real, array), f8, f8, f8)
 
 
+def how_to_compile(allocates: bool) -> dict[str, Any]:
+    """What Numba is told of every function."""
+    return {"nogil": True, "error_model": "numpy", "_nrt": allocates}
+
+
 @cache
 def compiled(
-    function: Callable[..., Any], signature: Any, inlined: tuple[Callable[..., Any], ...] = ()
+    function: Callable[..., Any],
+    signature: Any,
+    inlined: tuple[Callable[..., Any], ...] = (),
+    allocates: bool = False,
 ) -> Any:
     """`function` compiled for `signature`, from the disk cache where it has been before.
 
-    Where no folder for the cache can be written (a read-only installation without a home), the
-    function is compiled for this process only.
+    Arrays are not counted while it runs, unless it `allocates` any: whoever calls it holds those
+    that it is given, and to count them, which one thread must keep others from, takes longer than
+    to learn a feature. Where no folder for the cache can be written (a read-only installation
+    without a home), the function is compiled for this process only.
     """
     for callee in inlined:
         register_jitable(callee)
+    options = how_to_compile(allocates)
     try:
-        return numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function)
+        return numba.njit(signature, cache=True, **options)(function)
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
-        return numba.njit(signature, nogil=True, error_model="numpy")(function)
+        return numba.njit(signature, **options)(function)
 
 
 class Callee(types.FunctionType):
@@ -135,24 +146,25 @@ unbox(Callee)(_take_address)
 def pointer(
     function: Callable[..., Any], signature: Any, inlined: tuple[Callable[..., Any], ...] = ()
 ) -> Any:
-    """`function`, compiled for `signature`, to be given to loops."""
-    made = compiled(function, signature, inlined)
+    """`function`, compiled for `signature`, to be given to loops; it may allocate arrays."""
+    made = compiled(function, signature, inlined, allocates=True)
     return Pointer(made, signature) if hasattr(made, "overloads") else made
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A loop over rows and, for a given kind of number, its signature."""
+    """A loop over rows and, for a given kind of number, its signature; and if it `allocates`."""
 
     function: Callable[..., Any]
     signature: Callable[[Any], Any]
+    allocates: bool = False
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def compiled(self, dtype: str) -> Any:
         """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
         made = self._made.get(dtype)
         if made is None:  # making the signature for every call would cost more than the call
-            made = compiled(self.function, self.signature(REAL[dtype]))
+            made = compiled(self.function, self.signature(REAL[dtype]), (), self.allocates)
             if PLAIN:  # whole numbers overflow on purpose, of which compiled loops do not warn
                 made = np.errstate(over="ignore")(made)
             self._made[dtype] = made

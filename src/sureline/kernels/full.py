@@ -303,6 +303,7 @@ LEARN_FULL = Kernel(
         array(f8),
         array(i8),
     ),
+    allocates=True,
 )
 LEARN_FULL_RIVALS = Kernel(
     learn_full_rivals,
@@ -326,6 +327,7 @@ LEARN_FULL_RIVALS = Kernel(
         array(f8),
         array(i8),
     ),
+    allocates=True,
 )
 SPREAD_FULL = Kernel(
     spread_full,

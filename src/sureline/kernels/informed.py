@@ -260,6 +260,24 @@ def move_all(
         )
 
 
+def two_rooms(longest: int) -> tuple[Any, ...]:
+    """Where loops for two classes keep numbers of a row, shares of classes, and what is told."""
+    return np.ones((6, longest)), np.empty((3, 1)), np.empty((4, 2))
+
+
+def rest_rooms(longest: int, columns: int) -> tuple[Any, ...]:
+    """The same for many: g of all entries, shares, copies, sums, what is told, and who moves."""
+    return (
+        *(np.ones(longest * columns), np.empty((3, LONG + columns)), np.empty((3, LONG + columns))),
+        *(np.empty((4, columns)), np.empty((3, columns)), np.empty(columns, np.int64)),
+    )
+
+
+def open_rooms(columns: int) -> tuple[Any, ...]:
+    """Where `open_entries` keeps numbers of a few entries, shares of classes, and s²."""
+    return np.empty((6, LONG)), np.empty((3, columns)), np.empty(columns)
+
+
 def learn_two(
     indptr: Any,
     indices: Any,
@@ -273,7 +291,7 @@ def learn_two(
     informed: bool,
     counting: bool,
     curve: Any,
-    longest: int,
+    rooms: Any,
     inverse: float,
     constant: float,
     step: Any,
@@ -288,13 +306,11 @@ def learn_two(
 
     If the prior is `informed`, rows are counted after they are learned. Not `counting` says that
     they have been counted before, so that they must be taken out first. Before a row is learned,
-    the `curve` of probabilities follows it if there is one.
+    the `curve` of probabilities follows it if there is one. `two_rooms` makes the `rooms`.
     """
-    room, ground, told = np.empty((6, longest)), np.empty((3, 1)), np.empty((4, 2))
+    room, ground, told = rooms
     means, spreads, values, gains = room[0], room[1], room[2], room[5]
     following = curve.size > 0
-    for u in range(longest):
-        gains[u] = 1.0
     for at in range(order.size):
         i = order[at]
         start, stop = row_at(indptr, i)
@@ -359,7 +375,7 @@ def learn_rest(
     informed: bool,
     counting: bool,
     curve: Any,
-    longest: int,
+    rooms: Any,
     inverse: float,
     known: int,
     constant: float,
@@ -371,15 +387,11 @@ def learn_rest(
     errors: Any,
     counts: Any,
 ) -> int:
-    """Learn many classes, each against the rest; return the row that overflowed, or -1."""
-    columns = table.shape[2]
-    every, tiles = np.ones(longest * columns), np.empty((3, LONG + columns))
-    copies, room, told = (
-        np.empty((3, LONG + columns)),
-        np.empty((4, columns)),
-        np.empty((3, columns)),
-    )
-    moving_room = np.empty(columns, np.int64)
+    """Learn many classes, each against the rest; return the row that overflowed, or -1.
+
+    `rest_rooms` makes the `rooms`.
+    """
+    every, tiles, copies, room, told, moving_room = rooms
     following = curve.size > 0
     for at in range(order.size):
         i = order[at]
@@ -475,12 +487,12 @@ def score_two(
     tokens: Any,
     inverse: float,
     constant: float,
-    longest: int,
+    rooms: Any,
     means: Any,
     variances: Any,
 ) -> None:
-    """The mean of every row's score, and the variance, if there is room for it."""
-    room, ground = np.empty((6, longest)), np.empty((3, 1))
+    """The mean of every row's score, and the variance, if it is asked for; see `two_rooms`."""
+    room, ground, _ = rooms
     spreading = variances.shape[0] > 0
     share_tokens(tokens, ground)
     for i in range(means.shape[0]):
@@ -502,15 +514,14 @@ def score_many(
     tokens: Any,
     inverse: float,
     constant: float,
-    longest: int,
+    rooms: Any,
     means: Any,
     variances: Any,
 ) -> None:
-    """As `score_two` for many classes, each with a column of its own."""
+    """As `score_two` for many classes, each with a column of its own; see `rest_rooms`."""
     known = means.shape[1]
     slots = 2 if variances.shape[0] > 0 else 1
-    room, tiles = np.empty((3, LONG + known)), np.empty((3, LONG + known))
-    every = np.empty(longest * known)
+    every, tiles, room, _, _, _ = rooms
     tile_shares(tokens, tiles)
     for i in range(means.shape[0]):
         start, stop = row_at(indptr, i)
@@ -531,18 +542,51 @@ def score_many(
                 )
 
 
-def open_entries(
-    numbers: Any, table: Any, tallies: Any, tokens: Any, inverse: float, out: Any
+@register_jitable
+def open_two(
+    numbers: Any, table: Any, tallies: Any, inverse: float, room: Any, ground: Any, out: Any
 ) -> None:
-    """The means and variances of some rows of the table under their prior; row 0 is as it is."""
+    """As `open_entries` for two classes, which share a column, many entries at a time."""
+    means, spreads, yes, no, gains = room[0], room[1], room[3], room[4], room[5]
+    for begin in range(0, numbers.size, LONG):
+        many = min(LONG, numbers.size - begin)
+        for u in range(many):
+            j = numbers[begin + u]
+            means[u], spreads[u] = table[j, 0, 0], table[j, 1, 0]
+            yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+            ahead = numbers[min(begin + u + AHEAD, numbers.size - 1)]
+            prefetch(table, ahead)
+            prefetch(tallies, ahead)
+        gain_two(many, room, ground, inverse)
+        for u in range(many):
+            g = gains[u] if numbers[begin + u] != 0 else 1.0
+            out[begin + u, 0, 0], out[begin + u, 1, 0] = g * means[u], g * spreads[u]
+
+
+def open_entries(
+    numbers: Any,
+    table: Any,
+    tallies: Any,
+    tokens: Any,
+    inverse: float,
+    rooms: Any,
+    out: Any,
+) -> None:
+    """The means and variances of some rows of the table under their prior; row 0 is as it is.
+
+    `open_rooms` makes the `rooms`.
+    """
     columns = out.shape[2]
-    ground, squares = np.empty((3, columns)), np.empty(columns)
+    room, ground, squares = rooms
     share_tokens(tokens, ground)
+    if columns == 1:
+        open_two(numbers, table, tallies, inverse, room, ground, out)
+        return
     for u in range(numbers.size):
         j = numbers[u]
-        if u + AHEAD < numbers.size:
-            prefetch(table, numbers[u + AHEAD])
-            prefetch(tallies, numbers[u + AHEAD])
+        ahead = numbers[min(u + AHEAD, numbers.size - 1)]
+        prefetch(table, ahead)
+        prefetch(tallies, ahead)
         if j == 0:
             for slot in range(2):
                 for column in range(columns):
@@ -552,10 +596,15 @@ def open_entries(
             open_entry(table[j], squares, inverse, out[u])
 
 
-def learned(real: Any) -> tuple[Any, ...]:
+TWO_ROOMS = types.UniTuple(array(f8, 2), 3)
+REST_ROOMS = types.Tuple((array(f8), *[array(f8, 2)] * 4, array(i8)))
+OPEN_ROOMS = types.Tuple((array(f8, 2), array(f8, 2), array(f8)))
+
+
+def learned(real: Any, rooms: Any) -> tuple[Any, ...]:
     """What every loop that learns begins with."""
     counters = array(types.int32, 2), array(i8), flag, flag, array(f8)
-    return (*labelled(real), array(real, 3), *counters, i8, f8)
+    return (*labelled(real), array(real, 3), *counters, rooms, f8)
 
 
 def told(real: Any) -> tuple[Any, ...]:
@@ -563,21 +612,25 @@ def told(real: Any) -> tuple[Any, ...]:
     return given(real, 3), given(types.int32, 2), given(i8), f8
 
 
-def scored(real: Any) -> Any:
+def scored(real: Any, rooms: Any) -> Any:
     """The signature of loops that score rows."""
-    return types.void(*rows(real), *told(real), f8, i8, array(f8, 2), array(f8, 2))
+    return types.void(*rows(real), *told(real), f8, rooms, array(f8, 2), array(f8, 2))
 
 
 step_ = Callee(STEP)
 
 LEARN_TWO = Kernel(
     learn_two,
-    lambda real: i8(*learned(real), f8, step_, f8, f8, flag, f8, array(f8), array(i8)),
+    lambda real: i8(*learned(real, TWO_ROOMS), f8, step_, f8, f8, flag, f8, array(f8), array(i8)),
 )
 LEARN_REST = Kernel(
     learn_rest,
-    lambda real: i8(*learned(real), i8, f8, step_, f8, f8, flag, f8, array(f8), array(i8)),
+    lambda real: i8(
+        *(*learned(real, REST_ROOMS), i8, f8, step_, f8, f8, flag, f8, array(f8), array(i8))
+    ),
 )
-SCORE_TWO = Kernel(score_two, scored)
-SCORE_MANY = Kernel(score_many, scored)
-OPEN_ENTRIES = Kernel(open_entries, lambda real: types.void(given(i8), *told(real), array(f8, 3)))
+SCORE_TWO = Kernel(score_two, lambda real: scored(real, TWO_ROOMS))
+SCORE_MANY = Kernel(score_many, lambda real: scored(real, REST_ROOMS))
+OPEN_ENTRIES = Kernel(
+    open_entries, lambda real: types.void(given(i8), *told(real), OPEN_ROOMS, array(f8, 3))
+)

@@ -352,6 +352,7 @@ LEARN_OWN_ONE_VS_REST = Kernel(
         Callee(own_update(real)),
         array(i8),
     ),
+    allocates=True,
 )
 LEARN_FULL_ONE_VS_REST = Kernel(
     learn_full_one_vs_rest,
@@ -373,4 +374,5 @@ LEARN_FULL_ONE_VS_REST = Kernel(
         array(f8),
         array(i8),
     ),
+    allocates=True,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
@@ -110,8 +111,7 @@ def follow_row(
     follow(told, code, curve, scores[1:])
 
 
-@register_jitable
-def make_room(longest: int, columns: int) -> Any:
+def _opened_room(longest: int, columns: int) -> Any:
     """Where rows are opened: shares, s², entries, the same as they were, and values."""
     return (
         np.empty((3, columns)),
@@ -122,11 +122,25 @@ def make_room(longest: int, columns: int) -> Any:
     )
 
 
-@register_jitable
-def one_row(longest: int) -> Any:
+def _one_row(longest: int) -> Any:
     """One row by itself: where it ends, its numbers, its sign, its weight, and its place."""
-    numbers = np.arange(longest).astype(np.int32)
+    numbers = np.arange(longest, dtype=np.int32)
     return np.zeros(2, np.int64), numbers, np.ones(1), np.ones(1), np.zeros(1, np.int64)
+
+
+def two_rooms(longest: int) -> tuple[Any, ...]:
+    """Where `learn_two_opened` keeps a row: opened, by itself, what is told, and sums."""
+    row = _opened_room(longest, 1), _one_row(longest)
+    return *row, np.empty((4, 2)), np.empty(longest + 1)
+
+
+def many_rooms(longest: int, columns: int, competitors: int) -> tuple[Any, ...]:
+    """Where `learn_many_opened` keeps a row, and what the loops within it need."""
+    width = 2 * (longest + 1)
+    row = _opened_room(longest, columns), _one_row(longest)
+    rule = np.empty(width), np.empty(width), np.empty((competitors, width))
+    classes = np.empty((6, columns)), np.empty(columns, np.int64)
+    return *row, np.empty((4, columns)), np.zeros(1, np.int64), *rule, *classes
 
 
 def learn_two_opened(
@@ -142,7 +156,7 @@ def learn_two_opened(
     informed: bool,
     counting: bool,
     curve: Any,
-    longest: int,
+    rooms: Any,
     inverse: float,
     constant: float,
     step: Any,
@@ -157,13 +171,12 @@ def learn_two_opened(
 ) -> int:
     """Learn two classes, which share a column; return the row that overflowed, or -1.
 
-    The arguments are those of `learn_two` in `informed`.
+    The arguments are those of `learn_two` in `informed`; `two_rooms` makes the `rooms`.
     """
-    room, told = make_room(longest, 1), np.empty((4, 2))
+    room, row, told, rest = rooms
     kept, following = (table, tallies, informed), curve.size > 0
     opened, values = room[2], room[4]
-    ends, numbers, sign, weigh, first = one_row(longest)
-    rest = np.empty(longest + 1)
+    ends, numbers, sign, weigh, first = row
     for at in range(order.size):
         i = order[at]
         start, stop = row_at(indptr, i)
@@ -209,7 +222,7 @@ def learn_many_opened(
     informed: bool,
     counting: bool,
     curve: Any,
-    longest: int,
+    rooms: Any,
     inverse: float,
     rank: Any,
     known: int,
@@ -229,17 +242,12 @@ def learn_many_opened(
 ) -> int:
     """Learn many classes, each against the rest or a row's class against its rivals.
 
-    Returns the row that overflowed, or -1.
+    Returns the row that overflowed, or -1. `many_rooms` makes the `rooms`.
     """
-    columns = table.shape[2]
-    room, told = make_room(longest, columns), np.empty((4, columns))
+    room, row, told, code, others, w_y, w_r, scores, moving = rooms
     kept, following = (table, tallies, informed), curve.size > 0
     opened, values = room[2], room[4]
-    ends, numbers, _, weigh, first = one_row(longest)
-    code = np.zeros(1, np.int64)
-    width = 2 * (longest + 1)
-    others, w_y, w_r = np.empty(width), np.empty(width), np.empty((competitors, width))
-    scores, moving = np.empty((6, columns)), np.empty(columns, np.int64)
+    ends, numbers, _, weigh, first = row
     for at in range(order.size):
         i = order[at]
         start, stop = row_at(indptr, i)
@@ -284,14 +292,27 @@ def learn_many_opened(
 
 step_, exact_, joint_ = (Callee(kind) for kind in (STEP, EXACT, JOINT))
 
+ROOM = types.Tuple((array(f8, 2), array(f8, 2), array(f8, 3), array(f8, 3), array(f8)))
+ROW = types.Tuple((array(i8), array(types.int32), array(f8), array(f8), array(i8)))
+TWO_ROOMS = types.Tuple((ROOM, ROW, array(f8, 2), array(f8)))
+MANY_ROOMS = types.Tuple(
+    (
+        *(ROOM, ROW, array(f8, 2), array(i8), array(f8), array(f8), array(f8, 2)),
+        *(array(f8, 2), array(i8)),
+    )
+)
+
 LEARN_TWO_OPENED = Kernel(
     learn_two_opened,
-    lambda real: i8(*learned(real), f8, step_, exact_, f8, f8, flag, i8, f8, array(f8), array(i8)),
+    lambda real: i8(
+        *(*learned(real, TWO_ROOMS), f8, step_, exact_, f8, f8, flag, i8, f8),
+        *(array(f8), array(i8)),
+    ),
 )
 LEARN_MANY_OPENED = Kernel(
     learn_many_opened,
     lambda real: i8(
-        *(*learned(real), given(i8), i8, i8, f8, step_, exact_, joint_),
+        *(*learned(real, MANY_ROOMS), given(i8), i8, i8, f8, step_, exact_, joint_),
         *(f8, f8, flag, i8, i8, f8, array(f8), array(i8)),
     ),
 )

@@ -186,4 +186,5 @@ LEARN_OWN_RIVALS = Kernel(
         Callee(own_update(real)),
         array(i8),
     ),
+    allocates=True,
 )

@@ -95,4 +95,5 @@ def win(mean: Any, deviation: Any, nodes: Any, weights: Any, bends: Any, out: An
 WIN = Kernel(
     win,
     lambda _: types.void(given(f8, 2), given(f8, 2), given(f8), given(f8), given(f8), array(f8, 2)),
+    allocates=True,
 )

@@ -228,8 +228,8 @@ def learn_rivals(
             if scheme == PARALLEL:
                 for q in range(k):
                     w, v = w_r[q, : 2 * length], v_y + v_r[q]
-                    w[length:] = w[:length]
-                    w[:length] = w_y[:length]
+                    for p in range(length):
+                        w[length + p], w[p] = w[p], w_y[p]
                     pull[q] = solve_pair(
                         m[q], v, w, step, exact, a, b, seen, 1.0, projection, others
                     )

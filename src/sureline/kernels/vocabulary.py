@@ -19,7 +19,7 @@ from sureline.kernels.fingerprints import ONE, U
 from sureline.kernels.many_bytes import load8, store8
 from sureline.kernels.prefetch import prefetch
 
-AHEAD = 8  # how many features ahead a place of the table is asked for
+AHEAD = 32  # how many features ahead a place of the table is asked for
 HALF = U(1 << 63)
 
 # What `sizes` holds: features, places taken, bytes of names; a fold has, in place of the places,
