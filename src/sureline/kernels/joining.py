@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from sureline.kernels.compiling import Kernel, array, given, i8
-from sureline.kernels.fingerprints import U
+from sureline.kernels.fingerprints import ONE, U
 from sureline.kernels.vocabulary import HALF, place_of
 
 
@@ -30,11 +30,11 @@ def enter_keys(keys: Any, table: Any, features: int, places: Any) -> int:
 
     The table must have room for all of them, so that it is never more than half full.
     """
-    mask = table.shape[0] - 1
+    mask = U(table.shape[0] - 1)
     for k in range(keys.size):
-        place = place_of(table, keys, k, 0, keys.size)
+        place = place_of(table, keys, k, keys.size)
         while table[place, 0] != keys[k] and table[place, 0] != U(0):
-            place = (place + 1) & mask
+            place = (place + ONE) & mask
         stands = table[place, 1]
         if stands == U(0) or stands > HALF:  # no column so far
             features += 1

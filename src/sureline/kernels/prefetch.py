@@ -16,7 +16,10 @@ LINE = 64  # bytes of a cache line
 
 
 def _prefetch_at(typing_context: Any, table: Any, row: Any, byte: Any) -> Any:
-    """Touch the cache line of a byte behind the start of ``table[row]``; nothing is changed."""
+    """Touch the cache line of a byte behind the start of ``table[row]``; nothing is changed.
+
+    It is asked for to be read: several threads may look at one table.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
@@ -32,7 +35,7 @@ def _prefetch_at(typing_context: Any, table: Any, row: Any, byte: Any) -> Any:
             ir.FunctionType(ir.VoidType(), [base.type, flag, flag, flag]),
             "llvm.prefetch.p0",
         )
-        builder.call(function, [address, flag(1), flag(3), flag(1)])
+        builder.call(function, [address, flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
     return types.void(table, row, byte), generate
@@ -46,7 +49,7 @@ prefetch_at: Any = _nothing if PLAIN else intrinsic(_prefetch_at)
 
 
 @register_jitable
-def prefetch(table: Any, row: int) -> None:
+def prefetch(table: Any, row: Any) -> None:
     """Ask for the start of ``table[row]``, all of it where that is a cache line or less."""
     prefetch_at(table, row, 0)
 

@@ -58,15 +58,11 @@ def scale(values: Any, start: int, stop: int, normalize: bool) -> None:
 
 
 @register_jitable
-def place_of(table: Any, keys: Any, k: int, start: int, stop: int) -> int:
-    """Where the search for the k-th of some features begins; those of the next are asked for."""
-    mask = table.shape[0] - 1
-    if k == start:
-        for ahead in range(start, min(start + AHEAD, stop)):
-            prefetch(table, np.int64(keys[ahead]) & mask)
-    if k + AHEAD < stop:
-        prefetch(table, np.int64(keys[k + AHEAD]) & mask)
-    return int(np.int64(keys[k]) & mask)
+def place_of(table: Any, keys: Any, k: int, stop: int) -> Any:
+    """Where the search for the k-th of some features begins; that of a later one is asked for."""
+    mask = U(table.shape[0] - 1)
+    prefetch(table, np.int64(keys[U(min(k + AHEAD, stop - 1))] & mask))
+    return keys[U(k)] & mask
 
 
 @register_jitable
@@ -114,16 +110,16 @@ def enter_rows(
     Returns the row before which it stopped, because there may be no room for what it brings or
     because there are `most` features; -1 if the table is damaged.
     """
-    mask = table.shape[0] - 1
+    mask = U(table.shape[0] - 1)
     size = out_indptr[0]
     rows: int = indptr.size - 1
-    begun, ended = indptr[first], indptr[rows]
+    ended = indptr[rows]
     for row in range(first, rows):
         start, stop = indptr[row], indptr[row + 1]
         wanted = stop - start
         letters = wanted
         for k in range(start, stop):
-            letters += abs(lengths[k])
+            letters += abs(lengths[U(k)])
         if (
             sizes[FEATURES] + wanted > min(ends.size, seen.size)
             or 2 * (sizes[TAKEN] + wanted) > table.shape[0]
@@ -133,12 +129,12 @@ def enter_rows(
             return row
         begin = size
         for k in range(start, stop):
-            place = place_of(table, keys, k, begun, ended)
-            key = keys[k]
-            tries = 0
+            place = place_of(table, keys, k, ended)
+            key = keys[U(k)]
+            tries = U(0)
             while table[place, 0] != key and table[place, 0] != U(0):
-                place = (place + 1) & mask
-                tries += 1
+                place = (place + ONE) & mask
+                tries += ONE
                 if tries > mask:
                     return -1
             if table[place, 0] == U(0):
@@ -160,11 +156,11 @@ def enter_rows(
                 if column >= sizes[FEATURES]:
                     continue
             prefetch(seen, column)
-            columns[size] = column
-            values[size] = counts[k]
+            columns[U(size)] = column
+            values[U(size)] = counts[U(k)]
             size += 1
         for k in range(begin, size):  # by itself, as each would wait for memory above
-            seen[columns[k]] += 1
+            seen[U(columns[U(k)])] += 1
         scale(values, begin, size, normalize)
         out_indptr[row - first + 1] = size
     return rows
@@ -193,26 +189,26 @@ def look_up_rows(
     values: Any,
 ) -> None:
     """Turn rows of fingerprints into rows of columns; strange ones get `unknown`, if >= 0."""
-    mask = table.shape[0] - 1
+    mask = U(table.shape[0] - 1)
     size = 0
     out_indptr[0] = 0
-    begun, ended = indptr[0], indptr[indptr.size - 1]
+    ended = indptr[indptr.size - 1]
     for row in range(indptr.size - 1):
         start, stop = indptr[row], indptr[row + 1]
         begin = size
         for k in range(start, stop):
-            place = place_of(table, keys, k, begun, ended)
-            key = keys[k]
-            tries = 0
+            place = place_of(table, keys, k, ended)
+            key = keys[U(k)]
+            tries = U(0)
             while table[place, 0] != key and table[place, 0] != U(0) and tries < mask:
-                place = (place + 1) & mask
-                tries += 1
+                place = (place + ONE) & mask
+                tries += ONE
             column = np.int64(unknown)
             if table[place, 0] == key and U(0) < table[place, 1] <= U(features):
                 column = np.int64(table[place, 1]) - 1
             if column >= 0:
-                columns[size] = column
-                values[size] = counts[k]
+                columns[U(size)] = column
+                values[U(size)] = counts[U(k)]
                 size += 1
         scale(values, begin, size, normalize)
         out_indptr[row + 1] = size
@@ -311,7 +307,7 @@ def fold_rows(
         if naming:
             letters = stop - start
             for k in range(start, stop):
-                letters += abs(lengths[k])
+                letters += abs(lengths[U(k)])
             if (
                 sizes[FEATURES] + stop - start > min(ends.size, name_columns.size)
                 or sizes[NAMED] + letters > names.size
