@@ -28,8 +28,8 @@ from sureline import (
     TextClassifier,
     TextFeatures,
 )
-from sureline.data import sms_spam
-from sureline.features.scheme import Scheme
+from sureline.data import as_text, sms_spam
+from sureline.features.scheme import Room, Scheme
 
 N = several(400, 40)
 TEXTS, LABELS = (some[:N] for some in sms_spam())
@@ -275,6 +275,22 @@ def test_hashing_remembers_the_heaviest_names(monkeypatch):
     assert told == true
     named = [name for name in model.get_feature_names_out() if not name.startswith("column ")]
     assert most // 2 < len(named) <= most < exact.n_features_
+
+
+def test_names_still_come_when_most_columns_have_one():
+    texts = [f"w{i} w{i + 1} w{i + 2}" for i in range(400)]
+    model = TextClassifier(features="hash", bits=8, shuffle=False).fit(texts, [0, 1] * 200)
+    names, since, _ = model._known.columns.held.sizes
+    half = 1 + next(i for i in range(400) if len({*_columns(model, texts[: i + 1])}) > 128)
+    assert since == 400 - half + 1  # texts from the one on by which half of the columns have names
+    # After that one text of eight gives names.
+    naming = texts[:half] + texts[half + 7 :: 8]
+    assert names == len({*_columns(model, naming)})
+
+
+def _columns(model, texts):
+    found = model._known.scheme.read(as_text(texts), room=Room())
+    return found.keys[: found.indptr[-1]].tolist()
 
 
 def test_the_least_certain_features_are_forgotten():

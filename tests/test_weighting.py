@@ -19,7 +19,7 @@ from sureline import (
 )
 from sureline.errors import InvalidParameter
 from sureline.kernels.compiling import Kernel, array, f8
-from sureline.kernels.logarithm import log
+from sureline.kernels.logarithm import log, log_ratio
 from sureline.rules import rules
 from test_oracle import distance
 from test_oracle_many import many
@@ -163,19 +163,24 @@ def test_the_logarithm_is_one():
     rng = np.random.default_rng(0)
     x = np.concatenate([10.0 ** rng.uniform(-300, 300, 2000), [1.0, 0.5, 2.0, np.sqrt(2.0)]])
     out = np.empty_like(x)
-    kernel.compiled("float64")(x, out)
+    kernel.compiled("float64")(x, np.ones_like(x), out)
     np.testing.assert_allclose(out, np.log(x), rtol=2e-15, atol=2e-15)
+    others = x * 2.0 ** rng.uniform(-3, 3, x.size)
+    kernel.compiled("float64")(x, others, out)
+    np.testing.assert_allclose(out, np.log(x / others), rtol=4e-15, atol=4e-15)
+    kernel.compiled("float64")(x, x, out)
+    assert not out.any()
 
 
-def _logs(x, out):
+def _logs(x, others, out):
     for i in range(x.size):
-        out[i] = log(x[i])
+        out[i] = log(x[i]) if others[i] == 1.0 else log_ratio(x[i], others[i])
 
 
 def _void():
     from numba import types
 
-    return types.void(array(f8), array(f8))
+    return types.void(*[array(f8)] * 3)
 
 
 # -- texts -------------------------------------------------------------------------------------

@@ -457,7 +457,8 @@ class Learner:
         Returns the row that overflowed, or -1.
         """
         if not state.wide and self.projection == rivals.KL:
-            return int(LEARN_TWO.compiled(self.dtype)(*begin, two_rooms(longest), *end))
+            rooms = two_rooms(longest, self.informed)
+            return int(LEARN_TWO.compiled(self.dtype)(*begin, rooms, *end))
         inverse, *step = end[:3]
         rule, rest, columns = end[3:6], end[6:], state.table.shape[2]
         failed: int
@@ -467,7 +468,7 @@ class Learner:
                 *(*begin, rooms, inverse, *step, self._exact, *rule, self.projection, *rest)
             )
         elif self.scheme == ONE_VS_REST and self.projection == rivals.KL:
-            rooms = rest_rooms(longest, columns)
+            rooms = rest_rooms(longest, columns, self.informed)
             failed = LEARN_REST.compiled(self.dtype)(
                 *(*begin, rooms, inverse, state.used, *step, *rule, *rest)
             )

@@ -52,7 +52,7 @@ from sureline.kernels.compiling import (
 )
 from sureline.kernels.counting import count_row, uncount_row
 from sureline.kernels.diagonal import HUGE, TINY, shared
-from sureline.kernels.logarithm import log
+from sureline.kernels.logarithm import log_ratio
 from sureline.kernels.noise import follow_error
 from sureline.kernels.one_vs_rest import FEW, beaten
 from sureline.kernels.places import entry_at, next_row, row_at
@@ -75,13 +75,13 @@ def share_tokens(tokens: Any, ground: Any) -> None:
         of_class = max(tokens[place], 0) + 1.0
         ground[0, column] = SPREAD_ROWS * (of_class / total)
         ground[1, column] = SPREAD_ROWS * ((total - of_class) / total)
-        ground[2, column] = log((total - of_class) / of_class)
+        ground[2, column] = log_ratio(total - of_class, of_class)
 
 
 @register_jitable
 def square_of(p: float, q: float, ground: Any, column: int) -> float:
     """s² of a feature that so many rows of a class have had, and so many of the others."""
-    ratio = log((ground[0, column] + p) / (ground[1, column] + q)) + ground[2, column]
+    ratio = log_ratio(ground[0, column] + p, ground[1, column] + q) + ground[2, column]
     return ratio * ratio + LEAST * LEAST if p + q > 0.0 else 1.0
 
 
@@ -260,17 +260,24 @@ def move_all(
         )
 
 
-def two_rooms(longest: int) -> tuple[Any, ...]:
-    """Where loops for two classes keep numbers of a row, shares of classes, and what is told."""
-    return np.ones((6, longest)), np.empty((3, 1)), np.empty((4, 2))
+def two_rooms(longest: int, informed: bool = True) -> tuple[Any, ...]:
+    """Where loops for two classes keep numbers of a row, shares of classes, and what is told.
+
+    Where the prior is not informed, g is 1 for ever.
+    """
+    room = np.empty((6, longest))
+    if not informed:
+        room[5] = 1.0
+    return room, np.empty((3, 1)), np.empty((4, 2))
 
 
-def rest_rooms(longest: int, columns: int) -> tuple[Any, ...]:
+def rest_rooms(longest: int, columns: int, informed: bool = True) -> tuple[Any, ...]:
     """The same for many: g of all entries, shares, copies, sums, what is told, and who moves."""
-    return (
-        *(np.ones(longest * columns), np.empty((3, LONG + columns)), np.empty((3, LONG + columns))),
-        *(np.empty((4, columns)), np.empty((3, columns)), np.empty(columns, np.int64)),
-    )
+    every, few = np.empty(longest * columns), (3, LONG + columns)
+    if not informed:
+        every[:] = 1.0
+    sums = np.empty((4, columns)), np.empty((3, columns)), np.empty(columns, np.int64)
+    return every, np.empty(few), np.empty(few), *sums
 
 
 def open_rooms(columns: int) -> tuple[Any, ...]:

@@ -49,16 +49,25 @@ from_bits: Any = _plain_from_bits if PLAIN else intrinsic(_from_bits)
 
 @register_jitable
 def log(x: float) -> float:
-    """Ln x of a positive, normal x, to about 1e-15 of max(1, |ln x|), without a branch.
+    """Ln x of a positive, normal x, to about 1e-15 of max(1, |ln x|), without a branch."""
+    return log_ratio(x, 1.0)
 
-    x = 2^e m with m from √½ to √2, and ln m = 2 artanh z for z = (m − 1)/(m + 1), |z| < 0.172.
+
+@register_jitable
+def log_ratio(a: float, b: float) -> float:
+    """Ln (a/b) of two positive, normal numbers, as exact as `log`, with one division for both.
+
+    a/b = 2^e m/n with m/n from √½ to √2, and ln (m/n) = 2 artanh z for z = (m − n)/(m + n),
+    |z| < 0.172.
     """
-    bits = bits_of(x)
-    m = from_bits((bits & MANTISSA) | ONE_BITS)
-    high = m > ROOT_2
-    e = float((bits >> 52) - 1023 + (1 if high else 0))
+    above, below = bits_of(a), bits_of(b)
+    m = from_bits((above & MANTISSA) | ONE_BITS)
+    n = from_bits((below & MANTISSA) | ONE_BITS)
+    high, low = m > ROOT_2 * n, n > ROOT_2 * m
+    e = float((above >> 52) - (below >> 52) + (1 if high else 0) - (1 if low else 0))
     m = 0.5 * m if high else m
-    z = (m - 1.0) / (m + 1.0)
+    n = 0.5 * n if low else n
+    z = (m - n) / (m + n)
     s = z * z
     series = 1.0 / 17.0 + s * (1.0 / 19.0)
     series = 1.0 / 13.0 + s * (1.0 / 15.0 + s * series)
