@@ -12,6 +12,9 @@ from numba.extending import register_jitable
 
 from sureline.kernels.diagonal import HUGE
 from sureline.kernels.places import entry_at
+from sureline.kernels.prefetch import prefetch_columns, prefetch_row
+
+U = np.uint64
 
 
 @register_jitable
@@ -24,15 +27,23 @@ def entry(row: Any, k: int) -> tuple[Any, Any]:
 
 
 @register_jitable
-def score_classes(row: Any, table: Any, scores: Any) -> None:
-    """The score of every class, from one walk over the row."""
+def score_classes(row: Any, table: Any, scores: Any, ahead: int, end: int) -> None:
+    """The score of every class, from one walk over the row.
+
+    Meanwhile the entries of the row from `ahead` to `end`, the next one, are asked for: one at a
+    time, as many at once would keep the sums waiting.
+    """
     start, stop, indices, data, constant = row
     for column in range(scores.size):
-        scores[column] = constant * np.float64(table[0, 0, column])
+        scores[U(column)] = constant * np.float64(table[0, 0, column])
     for k in range(start, stop):
         means, x = table[entry_at(indices, k), 0], np.float64(data[k])
         for column in range(scores.size):
-            scores[column] += means[column] * x
+            scores[U(column)] += means[U(column)] * x
+        if ahead < end:
+            prefetch_columns(table, entry_at(indices, ahead))
+            ahead += 1
+    prefetch_row(ahead, end, indices, table)
 
 
 @register_jitable
@@ -78,6 +89,60 @@ def variance_of(row: Any, table: Any, column: int, spherical: bool, w: Any) -> f
 
 
 @register_jitable
+def variance_of_two(row: Any, table: Any, y: int, r: int, spherical: bool, w: Any) -> float:
+    """The variance of the difference of two classes' scores, each as `variance_of` has it.
+
+    One walk for both, as they lie close together. The second's shares are behind the first's.
+    """
+    start, stop, indices, data, constant = row
+    length = stop - start + 1
+    s = np.float64(1.0) if spherical else np.float64(table[0, 1, y])
+    q = np.float64(1.0) if spherical else np.float64(table[0, 1, r])
+    v, u = s * constant * constant, q * constant * constant
+    w[0], w[length] = v, u
+    for p in range(1, length):
+        j, x = entry_at(indices, start + p - 1), np.float64(data[U(start + p - 1)])
+        if not spherical:
+            s, q = np.float64(table[j, 1, y]), np.float64(table[j, 1, r])
+        w[U(p)], w[U(length + p)] = s * x * x, q * x * x
+        v += w[U(p)]
+        u += w[U(length + p)]
+    return float(v + u)
+
+
+@register_jitable
+def adjust_entry(
+    table: Any,
+    j: int,
+    x: float,
+    column: int,
+    pull: float,
+    growth: float,
+    c: float,
+    spherical: bool,
+    average: bool,
+    floor: float,
+    clock: int,
+) -> float:
+    """Move one entry of a column as `adjust` tells; return its mean."""
+    if spherical:
+        change = pull * x
+        if average:
+            table[j, 1, column] += clock * change
+    else:
+        s, g = np.float64(table[j, 1, column]), min(growth, HUGE)
+        reached = g
+        change = pull * (s * x)
+        if c != 1.0:
+            reached = 1.0 + c * (g - 1.0)
+            change *= c * g / reached
+        if x != 0.0:
+            table[j, 1, column] = max(s / reached, floor)
+    table[j, 0, column] += change
+    return table[j, 0, column]
+
+
+@register_jitable
 def adjust(
     row: Any,
     table: Any,
@@ -98,19 +163,38 @@ def adjust(
     checked = 0.0
     for k in range(row[0] - 1, row[1]):
         j, x = entry(row, k)
-        if spherical:
-            change = pull * x
-            if average:
-                table[j, 1, column] += clock * change
-        else:
-            s, g = np.float64(table[j, 1, column]), min(growth[k - row[0] + 1], HUGE)
-            reached = g
-            change = pull * (s * x)
-            if c != 1.0:
-                reached = 1.0 + c * (g - 1.0)
-                change *= c * g / reached
-            if x != 0.0:
-                table[j, 1, column] = max(s / reached, floor)
-        table[j, 0, column] += change
-        checked += table[j, 0, column]
+        checked += adjust_entry(
+            table, j, x, column, pull, growth[k - row[0] + 1], c, spherical, average, floor, clock
+        )
     return checked
+
+
+@register_jitable
+def adjust_two(
+    row: Any,
+    table: Any,
+    y: int,
+    r: int,
+    pull: float,
+    growth: Any,
+    c: float,
+    spherical: bool,
+    average: bool,
+    floor: float,
+    clock: int,
+) -> float:
+    """Move column y as `adjust` does and column r the other way, in one walk.
+
+    The second's growth is behind the first's.
+    """
+    start, stop, _, _, _ = row
+    length, checked, other = stop - start + 1, 0.0, 0.0
+    for p in range(length):
+        j, x = entry(row, start - 1 + p)
+        checked += adjust_entry(
+            table, j, x, y, pull, growth[U(p)], c, spherical, average, floor, clock
+        )
+        other += adjust_entry(
+            table, j, x, r, -pull, growth[U(length + p)], c, spherical, average, floor, clock
+        )
+    return checked + other

@@ -211,7 +211,7 @@ def learn_full_rivals(
         if known < 2:
             continue
         scores = scores_room[:known]
-        score_classes(row, table, scores)
+        score_classes(row, table, scores, 0, 0)
         rivals = rivals_room[: min(competitors, known - 1)]
         rank_rivals(scores, rank, y, rivals, left)
         if new or scores[y] <= scores[rivals[0]]:

@@ -33,7 +33,6 @@ from sureline.kernels.full import at_least, rescale, subtract, times_row
 from sureline.kernels.noise import follow_error
 from sureline.kernels.own import sum_row
 from sureline.kernels.places import entry_at, next_row, row_at
-from sureline.kernels.prefetch import prefetch_row
 from sureline.kernels.rivals import KL, SPHERICAL, solve_pair
 
 FEW = 4  # where fewer than one class in so many moves, only those are looked at
@@ -130,7 +129,6 @@ def learn_one_vs_rest(
     for at in range(order.size):
         i = order[at]
         ahead, end = next_row(at, order, indptr)
-        prefetch_row(ahead, end, indices, table)
         start, stop = row_at(indptr, i)
         row = start, stop, indices, data, constant
         y, seen, blend = codes[i], weight[i], 1.0
@@ -142,7 +140,7 @@ def learn_one_vs_rest(
         if known < 2:
             continue
         scores, length = scores_room[:known], stop - start + 1
-        score_classes(row, table, scores)
+        score_classes(row, table, scores, ahead, end)
         if new or beaten(scores, y):
             counts[1] += 1
         if errors.size:
@@ -277,7 +275,7 @@ def learn_full_one_vs_rest(
         if known < 2:
             continue
         scores = scores_room[:known]
-        score_classes(row, table, scores)
+        score_classes(row, table, scores, 0, 0)
         if new or beaten(scores, y):
             counts[1] += 1
         if curve.size:

@@ -14,10 +14,12 @@ from numba.extending import register_jitable
 
 from sureline.kernels.columns import (
     adjust,
+    adjust_two,
     margin_of,
     rank_rivals,
     score_classes,
     variance_of,
+    variance_of_two,
 )
 from sureline.kernels.compiling import (
     EXACT,
@@ -35,7 +37,6 @@ from sureline.kernels.compiling import (
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
 from sureline.kernels.noise import follow_error
 from sureline.kernels.places import next_row, row_at
-from sureline.kernels.prefetch import prefetch_row
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
 SEQUENTIAL, PARALLEL, TOGETHER, ONE_VS_REST = 0, 1, 2, 3
@@ -175,7 +176,6 @@ def learn_rivals(
     for at in range(order.size):
         i = order[at]
         ahead, end = next_row(at, order, indptr)
-        prefetch_row(ahead, end, indices, table)
         start, stop = row_at(indptr, i)
         row = start, stop, indices, data, constant
         y, seen, blend = codes[i], weight[i], 1.0
@@ -187,7 +187,7 @@ def learn_rivals(
         if known < 2:
             continue
         scores = scores_room[:known]
-        score_classes(row, table, scores)
+        score_classes(row, table, scores, ahead, end)
         rivals = rivals_room[: min(competitors, known - 1)]
         rank_rivals(scores, rank, y, rivals, left)
         k, length = rivals.size, stop - start + 1
@@ -205,19 +205,15 @@ def learn_rivals(
                 r = rivals[q]
                 if changed:
                     m[q] = margin_of(row, table, y, r)
-                v = variance_of(row, table, y, spherical, w)
-                v += variance_of(row, table, r, spherical, w[length:])
+                v = variance_of_two(row, table, y, r, spherical, w)
                 if not math.isfinite(m[q] + v):
                     return int(i)
                 pull[q] = solve_pair(m[q], v, w, step, exact, a, b, seen, blend, projection, others)
                 if pull[q] != 0.0:
                     changed = True
                     c = blend if projection == BEST else 1.0
-                    checked += adjust(
-                        row, table, y, pull[q], w, c, spherical, average, floor, clock - 1
-                    )
-                    checked += adjust(
-                        row, table, r, -pull[q], w[length:], c, spherical, average, floor, clock - 1
+                    checked += adjust_two(
+                        row, table, y, r, pull[q], w, c, spherical, average, floor, clock - 1
                     )
         else:
             v_y = variance_of(row, table, y, spherical, w_y)
