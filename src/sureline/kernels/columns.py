@@ -139,7 +139,7 @@ def adjust_entry(
         if x != 0.0:
             table[j, 1, column] = max(s / reached, floor)
     table[j, 0, column] += change
-    return table[j, 0, column]
+    return float(table[j, 0, column])
 
 
 @register_jitable
