@@ -132,20 +132,35 @@ def test_a_contest_without_data_is_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("ours", "reached"),
     [
-        ([("a", 0.5, 0.91)], True),
-        ([("a", 0.7, 0.91)], False),  # too slow
-        ([("a", 0.5, 0.89)], False),  # less accurate than VW at its best
-        ([("a", 0.5, 0.89), ("b", 0.55, 0.9)], True),  # one run does both
+        ([(0.5, 0.91)], True),
+        ([(0.7, 0.91)], False),  # too slow
+        ([(0.5, 0.89)], False),  # less accurate than VW at its best
+        ([(0.5, 0.89), (0.55, 0.9)], True),  # one run does both
         ([], None),
     ],
 )
-def test_the_goal_on_text_asks_for_speed_and_accuracy_in_one_run(ours, reached):
-    theirs = [("vowpal_wabbit", "x", 1.0, 0.88), ("vowpal_wabbit", "y", 2.0, 0.9)]
-    table = results(*(("sureline", *row) for row in ours), *theirs)
-    goal = CONTESTS["text"].goals([table])[0]
+@pytest.mark.parametrize("bits", [18, 22])
+def test_the_goal_on_text_asks_for_speed_and_accuracy_in_one_run(ours, reached, bits):
+    tag, other = f"{bits} bits", f"{40 - bits} bits"
+    theirs = [(tag, 1.0, 0.88), (tag, 2.0, 0.9), (other, 9.0, 0.99)]
+    table = results(
+        *(("sureline", tag, *row) for row in ours),
+        ("sureline", "usual", 0.1, 0.99),  # something else
+        *(("vowpal_wabbit", *row) for row in theirs),
+    )
+    goal = CONTESTS["text"].goals([table])[bits == 22]
+    assert f"2^{bits} columns" in goal.text
     assert goal.reached is reached
     if ours:
-        assert f"{0.7 if ours[0][1] == 0.7 else ours[-1][1]:.2f} ×" in goal.measured
+        assert f"{0.7 if ours[0][0] == 0.7 else ours[-1][0]:.2f} ×" in goal.measured
+
+
+def test_the_goals_on_text_tell_of_the_bare_run_and_of_the_usual_one():
+    rows = [("sureline", "22 bits", 1.0, 0.9), ("sureline", "usual", 2.0, 0.9)]
+    table = results(*rows, ("scikit_learn", "", 16.0, 0.9), ("fasttext", "epochs 5", 16.0, 0.9))
+    told = CONTESTS["text"].goals([table])[2:]
+    assert [goal.reached for goal in told] == [True, False]  # 15 and 30 times
+    assert all("16.0 ×" in goal.measured and "8.0 ×" in goal.measured for goal in told)
 
 
 def test_the_goal_on_sparse_rows_holds_for_every_rule_and_the_faster_floor():
