@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 
 from cases import COMPILED
-from sureline.kernels.compiling import REAL, how_to_compile
+from sureline.kernels.compiling import REAL, array, f8, how_to_compile
 from sureline.kernels.diagonal import LEARN_DIAGONAL
 from sureline.kernels.informed import SCORE_TWO
 from sureline.kernels.vocabulary import FOLD_ROWS, LOOK_UP_ROWS
@@ -126,8 +126,18 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
 
 @pytest.mark.parametrize("kernel", [FOLD_ROWS, LOOK_UP_ROWS, LEARN_DIAGONAL, SCORE_TWO])
 def test_loops_count_no_arrays(kernel):
-    signature = kernel.signature(REAL["float32"])
-    made = njit(signature, **how_to_compile(kernel.allocates))(kernel.function)
-    assert "NRT_incref" not in made.inspect_llvm(signature.args)
-    counted = njit(signature, **how_to_compile(allocates=True))(kernel.function)
-    assert "NRT_incref" in counted.inspect_llvm(signature.args)  # so that this would find any
+    assert not counts(kernel.function, kernel.signature(REAL["float32"]), kernel.allocates)
+
+
+def test_what_allocates_counts_arrays():
+    assert counts(given_back, array(f8)(array(f8)), allocates=True)  # so that one would be found
+
+
+def given_back(numbers):
+    return numbers
+
+
+def counts(function, signature, allocates):
+    """Whether compiled code counts who holds an array."""
+    made = njit(signature, **how_to_compile(allocates))(function)
+    return "NRT_incref(" in made.inspect_llvm(signature.args)
