@@ -58,8 +58,11 @@ def text(split: Split) -> list[Entry]:
         ({}, "TextClassifier", work, "usual"),
         (hashed, 'TextClassifier("hash")', work, "usual"),
         *(
-            ({**bare, "bits": bits}, f'TextClassifier("hash", bits={bits}), bare', barely, tag)
-            for bits, tag in ((18, "18 bits"), (22, "22 bits"))
+            (
+                *({**bare, "bits": bits}, f'TextClassifier("hash", bits={bits}), bare', barely),
+                f"{bits} bits",
+            )
+            for bits in (18, 22)
         ),
     ]
     for kind, told, does, tag in kinds:

@@ -476,17 +476,8 @@ class Learner:
             competitors = min(self.competitors, columns)
             rooms = opened.many_rooms(longest, columns, competitors)
             failed = LEARN_MANY_OPENED.compiled(self.dtype)(
-                *(
-                    *begin,
-                    rooms,
-                    inverse,
-                    rank,
-                    state.used,
-                    competitors,
-                    *step,
-                    self._exact,
-                    self._joint,
-                ),
+                *(*begin, rooms, inverse, rank, state.used, competitors),
+                *(*step, self._exact, self._joint),
                 *(*rule, SCHEMES[self.scheme], self.projection, *rest),
             )
         return failed

@@ -370,9 +370,7 @@ class OnlineClassifier(Merging, Saving, Predicting):
             return []
         strange = np.arange(y.size)
         if known.size:
-            ordered = np.sort(known)
-            places = np.minimum(np.searchsorted(ordered, y), known.size - 1)
-            strange = np.flatnonzero(ordered[places] != y)
+            strange = np.flatnonzero(known[_columns_of(y, known)] != y)
         if not strange.size:
             return []
         new, first_rows = np.unique(y[strange], return_index=True)
@@ -402,11 +400,9 @@ class OnlineClassifier(Merging, Saving, Predicting):
                     learner.count(state, rows, np.zeros(y.size, np.int64), kept)
                 self._publish(state, labels)
             return
-        order = np.argsort(labels)
         rank = np.empty(labels.size, np.int64)
-        rank[order] = np.arange(labels.size)
-        place = np.searchsorted(labels[order], y)
-        codes = order[np.minimum(place, labels.size - 1)]
+        rank[np.argsort(labels)] = np.arange(labels.size)
+        codes = _columns_of(y, labels)
         for piece in rows.pieces(self._at_once(state)):
             begin, stop = np.searchsorted(kept, [piece.start, piece.stop])
             part = rows.part(piece.start, piece.stop)
@@ -448,3 +444,9 @@ class OnlineClassifier(Merging, Saving, Predicting):
             kept, test_size=self.validation_fraction, stratify=codes[kept], random_state=rng
         )
         return np.sort(train), np.sort(held)
+
+
+def _columns_of(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Where each of `y` stands among some labels; one that is not among them, anywhere."""
+    order = np.argsort(labels)
+    return order[np.minimum(np.searchsorted(labels, y, sorter=order), labels.size - 1)]

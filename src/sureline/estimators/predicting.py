@@ -366,7 +366,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         With ``finite=False``, whether sparse numbers are finite is left to `as_rows`.
         """
-        if not reset and self._is_plain(X) and (type(y) is str or _is_plain_answer(y, X)):
+        if not reset and self._is_plain(X, finite) and (type(y) is str or _is_plain_answer(y, X)):
             return X if type(y) is str else (X, y)
         with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
             return validate_data(
@@ -377,7 +377,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
                 ensure_all_finite=finite or not issparse(X) or cast(Any, X).dtype != self.dtype,
             )
 
-    def _is_plain(self, X: Any) -> bool:
+    def _is_plain(self, X: Any, finite: bool) -> bool:
         """Whether X is as scikit-learn would make it, so that one row need not wait for its checks.
 
         What is not, for whatever reason, is left to those.
@@ -388,7 +388,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
             and X.shape[0]
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and not hasattr(self, "feature_names_in_")
-            and np.isfinite(X.data).all()
+            and (not finite or np.isfinite(X.data).all())
         )
 
     def _all_scores(self, X: Any) -> Floats:

@@ -34,7 +34,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
@@ -603,9 +603,8 @@ def open_entries(
             open_entry(table[j], squares, inverse, out[u])
 
 
-TWO_ROOMS = types.UniTuple(array(f8, 2), 3)
-REST_ROOMS = types.Tuple((array(f8), *[array(f8, 2)] * 4, array(i8)))
-OPEN_ROOMS = types.Tuple((array(f8, 2), array(f8, 2), array(f8)))
+TWO_ROOMS, REST_ROOMS = typeof(two_rooms(1)), typeof(rest_rooms(1, 1))
+OPEN_ROOMS = typeof(open_rooms(1))
 
 
 def learned(real: Any, rooms: Any) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof
 from numba.extending import register_jitable
 
 from sureline.kernels.calibrating import follow
@@ -292,15 +292,7 @@ def learn_many_opened(
 
 step_, exact_, joint_ = (Callee(kind) for kind in (STEP, EXACT, JOINT))
 
-ROOM = types.Tuple((array(f8, 2), array(f8, 2), array(f8, 3), array(f8, 3), array(f8)))
-ROW = types.Tuple((array(i8), array(types.int32), array(f8), array(f8), array(i8)))
-TWO_ROOMS = types.Tuple((ROOM, ROW, array(f8, 2), array(f8)))
-MANY_ROOMS = types.Tuple(
-    (
-        *(ROOM, ROW, array(f8, 2), array(i8), array(f8), array(f8), array(f8, 2)),
-        *(array(f8, 2), array(i8)),
-    )
-)
+TWO_ROOMS, MANY_ROOMS = typeof(two_rooms(1)), typeof(many_rooms(1, 1, 1))
 
 LEARN_TWO_OPENED = Kernel(
     learn_two_opened,
