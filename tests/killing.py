@@ -18,8 +18,8 @@ import time
 import warnings
 from pathlib import Path
 
-import sureline.cli.training
-import sureline.estimators.streaming  # noqa: F401  imported before the first fork
+import sureline.cli.train.run
+import sureline.estimators.stream  # noqa: F401  imported before the first fork
 from sureline.cli import main
 from sureline.model.file import verify
 

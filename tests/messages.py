@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from cases import several
 from sureline.data import Batch, sms_spam
-from sureline.evaluation.samples import Sample
+from sureline.evaluation.search.samples import Sample
 
 TEXTS, LABELS = sms_spam()
 ROWS = several(240, 60)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from spark_cluster import session
 from sureline.spark import SurelineModel
-from sureline.spark.storing import Store
+from sureline.spark.persistence import Store
 
 
 def kill_at(moment, batch):

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 from cases import several, stream
 from sureline import BoxClassifier, InvalidParameter
 from sureline.estimators import PACBayesBound
-from sureline.estimators.bounds import GAMMAS, RADII
-from sureline.kernels.gibbs import share_of_row
+from sureline.estimators.box.bounds import GAMMAS, RADII
+from sureline.kernels.box.probability import share_of_row
 
 
 def exactly(m, a):

@@ -9,7 +9,7 @@ from cases import several
 from sureline.errors import InvalidParameter
 from sureline.estimators import BoxClassifier, classifier_for
 from sureline.rules import batch_rules, rules
-from sureline.rules.box import LOSSES, positive_root
+from sureline.rules.box.problem import LOSSES, positive_root
 
 RULES = list(batch_rules().values())
 CASES = several(10_000, 1_000)

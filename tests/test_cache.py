@@ -12,8 +12,8 @@ from numba import njit
 from cases import COMPILED
 from sureline.kernels.compiling import REAL, array, f8, how_to_compile
 from sureline.kernels.diagonal import LEARN_DIAGONAL
-from sureline.kernels.informed import SCORE_TWO
-from sureline.kernels.vocabulary import FOLD_ROWS, LOOK_UP_ROWS
+from sureline.kernels.informed_prior import SCORE_TWO
+from sureline.kernels.text.vocabulary import FOLD_ROWS, LOOK_UP_ROWS
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
 
@@ -91,7 +91,7 @@ def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp
 def test_a_box_compiles_nothing_in_the_next_process(tmp_path):
     code = FIT.format("BoxClassifier", "tol=0.5") + "model.predict_proba([[1.0, 0.0]])"
     code += FIT.format("BoxClassifier", "tol=0.5, solver='comid'")
-    assert "sureline.rules.box_max.primal" in compiled_by(code, tmp_path)
+    assert "sureline.rules.box.max.primal" in compiled_by(code, tmp_path)
     assert compiled_by(code, tmp_path) == []
 
 

@@ -21,10 +21,10 @@ from typer.testing import CliRunner
 import sureline
 from sureline import TextClassifier
 from sureline.cli import app, main, options
-from sureline.cli.demo_facts import Compilations, Facts, find_facts
-from sureline.cli.demo_page import page
+from sureline.cli.demo.page import page
+from sureline.cli.demo.results import Compilations, Facts, find_facts
 from sureline.data import FORMATS, LABEL_TYPES, sms_spam
-from sureline.estimators.choosing import choose_rule
+from sureline.estimators.validation import choose_rule
 from sureline.rules import COVARIANCES, Parameter, Rule, batch_rules, rules
 
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "pyarrow"}

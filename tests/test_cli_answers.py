@@ -21,11 +21,11 @@ from sklearn.metrics import (
 
 from cli_runs import COLUMNS, MAIL, command
 from sureline import load
-from sureline.cli.explain_facts import Piece, cut_into_pieces, find_reasons
-from sureline.cli.explain_page import page
-from sureline.estimators.explaining import Share
-from sureline.estimators.streaming import Answers
-from sureline.evaluation.report_counts import Tally
+from sureline.cli.explain.contributions import Piece, cut_into_pieces, find_reasons
+from sureline.cli.explain.page import page
+from sureline.estimators.stream import Answers
+from sureline.evaluation.report.counts import Tally
+from sureline.model.explanation import Share
 from sureline.model.file import read
 
 pytest_plugins = ["cli_fixtures"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cli_runs import COLUMNS, MAIL, command
-from sureline.cli.checkpoints import Position, add_rows, random_state, set_random_state
+from sureline.cli.train.checkpoint import Position, add_rows, random_state, set_random_state
 from sureline.data import Reader
 from sureline.errors import ModelFileError
 from sureline.model.file import read, write
@@ -142,7 +142,7 @@ def test_a_run_interrupted_while_it_counts_starts_anew(run, monkeypatch):
     Path("m").unlink()
     Path("c.sureline").unlink()
     with monkeypatch.context() as patched:
-        patched.setattr("sureline.estimators.streaming.Stream.count", interrupted)
+        patched.setattr("sureline.estimators.stream.Stream.count", interrupted)
         code, _, err = run(*arguments)
     assert (code, Path("c.sureline").exists()) == (130, False)
     assert "interrupted after 0 examples" in err
@@ -348,7 +348,7 @@ def test_an_interruption_in_the_middle_is_told_with_what_was_saved(run, monkeypa
     class Interrupted(Reader):
         __iter__ = interrupted
 
-    monkeypatch.setattr("sureline.cli.training.Reader", Interrupted)
+    monkeypatch.setattr("sureline.cli.train.run.Reader", Interrupted)
     arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", "--no-shuffle")
     assert run(*arguments) == (
         130,
@@ -362,7 +362,7 @@ def test_an_interruption_in_the_middle_is_told_with_what_was_saved(run, monkeypa
         "sureline: interrupted after 8 examples, which are saved in c.sureline; to go on, give the "
         "same command with --resume\n",
     )
-    monkeypatch.setattr("sureline.cli.training.Reader", Reader)
+    monkeypatch.setattr("sureline.cli.train.run.Reader", Reader)
     assert run(*arguments, "--checkpoint", "c.sureline", "--resume")[0] == 0
     resumed = Path("m").read_bytes()
     assert run(*arguments)[0] == 0

@@ -11,8 +11,10 @@ from rich.console import Console
 
 import sureline
 from sureline import InvalidParameter, TextClassifier
-from sureline.cli.interrupting import Patience
-from sureline.cli.progress import (
+from sureline.cli.screen import megabytes
+from sureline.cli.settings import Settings, parse_value, settable
+from sureline.cli.train.interrupt import Patience
+from sureline.cli.train.progress import (
     HEADER,
     DoublingRows,
     LiveLine,
@@ -23,12 +25,10 @@ from sureline.cli.progress import (
     rate_line,
     rounded,
 )
-from sureline.cli.screen import megabytes
-from sureline.cli.settings import Settings, parse_value, settable
-from sureline.cli.training import LabelWatch
+from sureline.cli.train.run import LabelWatch
 from sureline.data import Batch
-from sureline.estimators.choosing import choose_rule
-from sureline.estimators.streaming import Counts
+from sureline.estimators.stream import Counts
+from sureline.estimators.validation import choose_rule
 from sureline.rules import rules
 
 
@@ -80,7 +80,7 @@ def screen() -> Console:
 
 def test_the_live_line_tells_rate_error_and_what_is_left(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("sureline.cli.progress.perf_counter", lambda: now[0])
+    monkeypatch.setattr("sureline.cli.train.progress.perf_counter", lambda: now[0])
     console = screen()
     line = LiveLine(console)
     assert line.next_stop(3) is None
@@ -98,7 +98,7 @@ def test_the_live_line_tells_rate_error_and_what_is_left(monkeypatch):
 
 def test_the_live_line_without_an_end_has_no_bar(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("sureline.cli.progress.perf_counter", lambda: now[0])
+    monkeypatch.setattr("sureline.cli.train.progress.perf_counter", lambda: now[0])
     console = screen()
     line = LiveLine(console)
     now[0] = 2.0
@@ -110,7 +110,7 @@ def test_the_live_line_without_an_end_has_no_bar(monkeypatch):
 
 def test_the_line_of_a_reader(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("sureline.cli.progress.perf_counter", lambda: now[0])
+    monkeypatch.setattr("sureline.cli.train.progress.perf_counter", lambda: now[0])
 
     class Half:
         bytes_total, bytes_read = 10, 5

@@ -9,8 +9,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sureline import AROWClassifier, DataError, InvalidParameter, PAClassifier, TextClassifier
 from sureline.data import Batch, Given, Reader
 from sureline.estimators import classifier_for
-from sureline.estimators.learner import AGAIN
-from sureline.estimators.streaming import (
+from sureline.estimators.stream import (
     Counts,
     Stream,
     answer,
@@ -19,6 +18,7 @@ from sureline.estimators.streaming import (
     read_label,
     typed_labels,
 )
+from sureline.model.learner import AGAIN
 from sureline.rules import rules
 
 TEXTS = [

@@ -21,19 +21,21 @@ from cli_runs import command as run_as
 from messages import LABELS, ROWS, TEXTS, sample, write_rows
 from sureline import AROWClassifier, DataError, InvalidParameter, SurelineError, TextFeatures
 from sureline.data import FORMATS, Batch, Reader
-from sureline.evaluation import candidates, contest, growing_blocks, k_fold, mcnemar
-from sureline.evaluation.candidates import BASELINES, MakeRule, rule_candidates, rule_grid
-from sureline.evaluation.contest import run_contest, warm_up
+from sureline.evaluation import growing_blocks, k_fold, mcnemar
 from sureline.evaluation.protocols import split_once
-from sureline.evaluation.samples import Sample, read_sample, split_features
-from sureline.evaluation.trials import Study, judge_settings, stored
-from sureline.evaluation.workers import closed_at_the_end, run_units
+from sureline.evaluation.search import candidates
+from sureline.evaluation.search import comparison as contest
+from sureline.evaluation.search.candidates import BASELINES, MakeRule, rule_candidates, rule_grid
+from sureline.evaluation.search.comparison import run_contest, warm_up
+from sureline.evaluation.search.samples import Sample, read_sample, split_features
+from sureline.evaluation.search.trials import Study, judge_settings, stored
+from sureline.evaluation.search.workers import closed_at_the_end, run_units
 from sureline.rules import COVARIANCES, rules
 
 pytest_plugins = ["cli_fixtures"]
 
 # The module: its package has the command under this name.
-command = importlib.import_module("sureline.cli.compare")
+command = importlib.import_module("sureline.cli.compare.command")
 
 QUICK = ("--passes", "2", "--folds", "3", "--jobs", "1", "--quiet")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from sureline.data import Batch, Given, LongestRun, mix
-from sureline.data.mixing import row_bytes
+from sureline.data.shuffle import row_bytes
 
 
 def whole(n, seed=0):

@@ -42,7 +42,7 @@ from sureline.evaluation import (
     progressive,
     text_feature_groups,
 )
-from sureline.evaluation.curves import learn_in_steps
+from sureline.evaluation.learning_curves import learn_in_steps
 
 TEXTS, LABELS = sms_spam()
 FEW = several(300, 60)

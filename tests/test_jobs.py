@@ -29,7 +29,7 @@ from sureline import (
     TextClassifier,
 )
 from sureline.data import sms_spam
-from sureline.estimators.sharding import Crew, count_jobs
+from sureline.estimators.parallel.shards import Crew, count_jobs
 from sureline.rules import rules
 from test_cli_checkpoints import KILLS, position, write_rows
 from test_merge import many
@@ -62,7 +62,7 @@ def direct(model, X, y, jobs):
     """What `fit` in rounds should give, with whole matrices: means, covariances, per column."""
     learner, orders = model._learner(), np.random.RandomState(model.random_state)
     labels, codes = np.unique(y, return_inverse=True)
-    rows = sureline.estimators.rows.as_rows(model._checked(X, y, reset=True)[0])
+    rows = sureline.estimators.input_rows.as_rows(model._checked(X, y, reset=True)[0])
     weight, rank = np.ones(len(y)), np.arange(labels.size)
     state = model._begin(learner, X.shape[1], labels.size)
     for _ in range(model.max_iter):
@@ -138,7 +138,7 @@ def averaged(model, X, y, jobs):
     """The same for rules without variances: moves are averaged, what is gathered adds up."""
     learner, orders = model._learner(), np.random.RandomState(model.random_state)
     labels, codes = np.unique(y, return_inverse=True)
-    rows = sureline.estimators.rows.as_rows(model._checked(X, y, reset=True)[0])
+    rows = sureline.estimators.input_rows.as_rows(model._checked(X, y, reset=True)[0])
     weight, rank = np.ones(len(y)), np.arange(labels.size)
     state = model._begin(learner, X.shape[1], labels.size)
     kernel = learner.rule.kernel
@@ -238,8 +238,8 @@ def test_every_combination_learns_the_same_each_time(rule, covariance, scheme):
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_several_threads_answer_what_one_does(classes, monkeypatch):
-    monkeypatch.setattr(sureline.estimators.predicting, "AT_ONCE", 100.0)
-    monkeypatch.setattr(sureline.estimators.text, "PIECE", 400)
+    monkeypatch.setattr(sureline.estimators.prediction, "AT_ONCE", 100.0)
+    monkeypatch.setattr(sureline.estimators.text.classifier, "PIECE", 400)
     X, y = examples(classes)
     texts, labels = (TEXTS, LABELS) if classes == 2 else topics()
     models = AROWClassifier(random_state=0).fit(X, y), TextClassifier().fit(texts, labels)
@@ -313,7 +313,7 @@ def test_a_class_that_is_missing_in_a_shard():
 def direct_unshuffled(model, X, y):
     learner = model._learner()
     labels, codes = np.unique(y, return_inverse=True)
-    rows, rank = sureline.estimators.rows.as_rows(np.asarray(X)), np.arange(labels.size)
+    rows, rank = sureline.estimators.input_rows.as_rows(np.asarray(X)), np.arange(labels.size)
     state = model._begin(learner, X.shape[1], labels.size)
     for _ in range(model.max_iter):
         shards = [state.copy() for _ in range(4)]
@@ -364,7 +364,7 @@ def test_copies_count_as_memory():
 
 
 def test_a_full_covariance_that_lost_its_inverse_is_averaged():
-    from sureline.model.rejoining import _combine
+    from sureline.model.merge.shards import _combine
 
     flat = np.array([[1.0, 1.0], [1.0, 1.0]]) * 0.5
     pairs = [(np.array([1.0, 0.0]), flat), (np.array([3.0, 2.0]), flat)]
@@ -495,7 +495,7 @@ def test_progress_is_that_of_all_jobs(run):
 @pytest.mark.parametrize("kind", ["texts", "numbers"])
 def test_new_classes_come_between_rounds_however_rows_are_cut(kind, run):
     from sureline.data import Reader
-    from sureline.estimators.streaming import Stream
+    from sureline.estimators.stream import Stream
 
     if kind == "texts":
         write_rows(several(200, 40))
@@ -564,7 +564,7 @@ def test_a_run_of_several_jobs_killed_at_any_moment_ends_with_the_very_same_file
 
 @pytest.mark.usefixtures("folder")
 def test_an_interrupt_within_a_round_keeps_the_last_checkpoint(run, monkeypatch):
-    from sureline.cli.progress import Silence
+    from sureline.cli.train.progress import Silence
 
     arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "--jobs", "3")
     kept = ("--checkpoint", "c.sureline", "--every", "3", "--quiet")

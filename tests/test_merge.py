@@ -17,9 +17,9 @@ from sureline import (
     merge,
 )
 from sureline.estimators import save
-from sureline.estimators.merging import check_models
+from sureline.estimators.model_merge import check_models
 from sureline.model import merging
-from sureline.model.merging import HOWS, merge_states
+from sureline.model.merge.states import HOWS, merge_states
 from sureline.rules import rules
 
 GAUSSIAN = [

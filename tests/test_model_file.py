@@ -35,10 +35,10 @@ from sureline import (
     load,
 )
 from sureline.estimators import save
-from sureline.estimators.saving import value_from_json, value_to_json
+from sureline.estimators.file import value_from_json, value_to_json
 from sureline.model import file, parts
 from sureline.model.file import read, verify, write
-from sureline.model.parts import (
+from sureline.model.serialize import (
     labels_from_json,
     labels_to_json,
     state_from_parts,

@@ -10,10 +10,10 @@ from cases import several
 from sureline import AROWClassifier, PAClassifier, TextClassifier
 from sureline.data import sms_spam
 from sureline.errors import DataError
-from sureline.estimators import text as text_module
-from sureline.estimators.gate import Gate
-from sureline.estimators.pairing import Work, learn_in_pairs, learn_in_turn
-from sureline.estimators.sharding import Crew
+from sureline.estimators.parallel.shards import Crew
+from sureline.estimators.text import classifier as text_module
+from sureline.estimators.text.pipeline import Work, learn_in_pairs, learn_in_turn
+from sureline.model.lock import Gate
 from test_threads import run as side_by_side
 
 N = several(900, 80)

@@ -7,8 +7,8 @@ from scipy.special import ndtr
 
 from cases import make, several
 from sureline import AROWClassifier, CWClassifier, DataError, InvalidParameter
-from sureline.estimators.learner import chances
 from sureline.evaluation import label_entropy
+from sureline.model.learner import chances
 from sureline.rules import rules
 
 

@@ -20,20 +20,20 @@ from cli_runs import COLUMNS, MAIL
 from sureline import AROWClassifier, PAClassifier, TextClassifier, load
 from sureline.data import Batch
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.saving import save
-from sureline.estimators.streaming import answer
+from sureline.estimators.file import save
+from sureline.estimators.stream import answer
 from sureline.evaluation import calibration
-from sureline.evaluation.report import write_report
-from sureline.evaluation.report_charts import merge_blocks, round_steps
-from sureline.evaluation.report_counts import Tally
-from sureline.evaluation.report_facts import Gathering, training_curve
-from sureline.evaluation.report_features import Pull, find_pulls, telling_features
-from sureline.evaluation.report_heat_map import order_by_confusion
-from sureline.evaluation.report_markup import Markup, element, visible
-from sureline.evaluation.report_page import Heading, render
-from sureline.evaluation.report_rows import MOST_BLOCKS, ErrorAlongRows, Mistake, SurestMistakes
-from sureline.evaluation.report_sureness import Sureness, listed
-from sureline.evaluation.report_words import SHOWN, StrangeWords, mark_words
+from sureline.evaluation.report.charts import merge_blocks, round_steps
+from sureline.evaluation.report.collect import Gathering, training_curve
+from sureline.evaluation.report.confidence import Sureness, listed
+from sureline.evaluation.report.counts import Tally
+from sureline.evaluation.report.features import Pull, find_pulls, telling_features
+from sureline.evaluation.report.heat_map import order_by_confusion
+from sureline.evaluation.report.markup import Markup, element, visible
+from sureline.evaluation.report.page import Heading, render
+from sureline.evaluation.report.rows import MOST_BLOCKS, ErrorAlongRows, Mistake, SurestMistakes
+from sureline.evaluation.report.texts import SHOWN, StrangeWords, mark_words
+from sureline.evaluation.report.write import write_report
 from sureline.evaluation.whole_files import write_whole
 
 pytest_plugins = ["cli_fixtures"]
@@ -290,7 +290,7 @@ def test_telling_features_are_those_of_the_model(classes, monkeypatch):
     texts, labels = mixed_texts(300, classes)
     model = TextClassifier(random_state=0).fit(texts, labels)
     for at_once in (64, 2**21):
-        monkeypatch.setattr("sureline.evaluation.report_features.AT_ONCE", at_once)
+        monkeypatch.setattr("sureline.evaluation.report.features.AT_ONCE", at_once)
         for label, found in zip(model.classes_, telling_features(model, 7), strict=True):
             every = model.top_features(label, model.n_features_)
             assert found == [each for each in every if each.weight > 0][:7]
@@ -380,7 +380,7 @@ def test_unknown_words_are_counted():
 
 
 def test_rare_unknown_words_are_forgotten_in_time(monkeypatch):
-    monkeypatch.setattr("sureline.evaluation.report_words.MOST_WORDS", 20)
+    monkeypatch.setattr("sureline.evaluation.report.texts.MOST_WORDS", 20)
     model = TextClassifier(random_state=0).fit(["a b", "c d"], ["x", "y"])
     strange = StrangeWords(model)
     for k in range(40):

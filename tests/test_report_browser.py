@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sureline import TextClassifier
-from sureline.evaluation.report import write_report
+from sureline.evaluation.report.write import write_report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTH, HEIGHT = 1200, 3000

@@ -15,7 +15,7 @@ import sureline
 from cases import COMPILED
 from experiments_work import PRESENT, ROOT, write_news
 from sureline.cli import main
-from sureline.cli.reproduce_places import find_experiments, list_papers, read_results
+from sureline.cli.reproduce.papers import find_experiments, list_papers, read_results
 
 pytest_plugins = ["cli_fixtures"]
 

@@ -17,9 +17,9 @@ from spark_cluster import PANDAS
 from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
 from sureline.data import as_text, sms_spam
 from sureline.estimators import classifier_for
-from sureline.estimators.learner import AGAIN
-from sureline.model.merging import HOWS, check_how
-from sureline.model.natural import added_by, name_sums, state_from_sums
+from sureline.model.learner import AGAIN
+from sureline.model.merge.states import HOWS, check_how
+from sureline.model.merge.sums import added_by, name_sums, state_from_sums
 
 pytestmark = [
     pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
@@ -54,7 +54,7 @@ def batches_of(texts, labels, size=7):
 
 def sum_up(told, sums):
     """What Spark's ``groupBy().sum()`` does, as `pack` would send it."""
-    from sureline.spark.merging import Rows, pack
+    from sureline.spark.merge import Rows, pack
 
     table = pa.Table.from_batches([batch for each in told for batch in each])
     grouped = table.group_by(["kind", "feature", "class", "name"])
@@ -66,9 +66,9 @@ def sum_up(told, sums):
 
 def learn_apart(start, shards, how, settled=False):
     """A round, partition by partition, in this process."""
-    from sureline.spark.learning import learn_partition
-    from sureline.spark.merging import _built
+    from sureline.spark.merge import _built
     from sureline.spark.partition import Job
+    from sureline.spark.partition_learning import learn_partition
 
     sums = name_sums(start._learner(), how)
     job = Job(Sent(start), how, sums, settled, "error", {})
@@ -78,7 +78,7 @@ def learn_apart(start, shards, how, settled=False):
 
 
 def know(model, classes):
-    from sureline.spark.beginning import know as tell
+    from sureline.spark.initial_model import know as tell
 
     return tell(model, np.array(classes))
 
@@ -346,9 +346,9 @@ def test_dense_and_sparse_vectors_become_one_matrix():
 
 
 def test_partitions_of_vectors_become_their_merge():
-    from sureline.spark.learning import learn_partition
-    from sureline.spark.merging import _built
+    from sureline.spark.merge import _built
     from sureline.spark.partition import Job
+    from sureline.spark.partition_learning import learn_partition
 
     X, y = stream(7, n=60, d=5)
     start = AROWClassifier()
@@ -373,8 +373,8 @@ def test_partitions_of_vectors_become_their_merge():
 
 
 def test_a_partition_without_rows_tells_nothing_and_a_strange_label_is_refused():
-    from sureline.spark.learning import learn_partition
     from sureline.spark.partition import Job
+    from sureline.spark.partition_learning import learn_partition
 
     start = know(TextClassifier(), ["x", "y"])
     job = Job(Sent(start), "kl", ("a", "b"), False, "error", {})
@@ -419,7 +419,7 @@ def test_answers_keep_the_order_and_the_gaps():
 
 
 def test_a_shipped_model_is_mapped_from_one_file(tmp_path, monkeypatch):
-    from sureline.spark.shipping import KEPT, Shipped
+    from sureline.spark.broadcast import KEPT, Shipped
 
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # leave this process's cache alone
@@ -438,7 +438,7 @@ def test_a_shipped_model_is_mapped_from_one_file(tmp_path, monkeypatch):
 CACHED = """
 import json, os, sys
 from pathlib import Path
-from sureline.spark.cache import compiled_apart
+from sureline.spark.compile_cache import compiled_apart
 with compiled_apart():
     from numba.core import event
     class Listener(event.Listener):
@@ -485,7 +485,7 @@ def test_workers_compile_apart_and_start_from_what_others_compiled(tmp_path):
 
 
 def test_where_nothing_is_compiled_the_cache_is_left_alone(tmp_path, monkeypatch):
-    from sureline.spark.cache import compiled_apart
+    from sureline.spark.compile_cache import compiled_apart
 
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
@@ -495,7 +495,7 @@ def test_where_nothing_is_compiled_the_cache_is_left_alone(tmp_path, monkeypatch
 
 
 def test_errors_of_workers_are_told_plainly():
-    from sureline.spark.merging import told_plainly
+    from sureline.spark.merge import told_plainly
 
     problem = RuntimeError(
         "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
@@ -529,7 +529,7 @@ def test_without_pyspark_one_sentence_says_what_to_install():
 
 def test_parameters_that_contradict_each_other_are_refused():
     from sureline.spark import SurelineClassifier
-    from sureline.spark.beginning import begin
+    from sureline.spark.initial_model import begin
 
     def check(stage):
         stage.check()
@@ -551,7 +551,7 @@ def test_parameters_that_contradict_each_other_are_refused():
 
 def test_a_stage_becomes_the_classifier_it_describes():
     from sureline.spark import SurelineClassifier
-    from sureline.spark.beginning import begin
+    from sureline.spark.initial_model import begin
 
     classes = np.array(["a", "b", "c"])
     stage = SurelineClassifier(

@@ -13,7 +13,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-import sureline.estimators.text
+import sureline.estimators.text.classifier
 import sureline.features.vocabulary
 from cases import several
 from reference_words import features, normalized
@@ -29,7 +29,7 @@ from sureline import (
     TextFeatures,
 )
 from sureline.data import as_text, sms_spam
-from sureline.features.scheme import Room, Scheme
+from sureline.features.tokenizer import Room, Scheme
 
 N = several(400, 40)
 TEXTS, LABELS = (some[:N] for some in sms_spam())

@@ -8,7 +8,7 @@ import pytest
 from cases import several, stream
 from sureline import AROWClassifier, PAClassifier, TextClassifier
 from sureline.data import sms_spam
-from sureline.estimators.gate import Gate
+from sureline.model.lock import Gate
 
 N = several(600, 60)
 TEXTS, LABELS = (some[:N] for some in sms_spam())

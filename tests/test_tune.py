@@ -23,15 +23,15 @@ from sureline import (
 )
 from sureline.data import Batch
 from sureline.evaluation import growing_blocks, progressive
-from sureline.evaluation.candidates import MakeText, rule_candidates
-from sureline.evaluation.curves import learn_in_steps
-from sureline.evaluation.samples import Sample, split_features
-from sureline.evaluation.search import FINALISTS, PROTOCOLS, search
+from sureline.evaluation.learning_curves import learn_in_steps
+from sureline.evaluation.search.candidates import MakeText, rule_candidates
+from sureline.evaluation.search.halving import FINALISTS, PROTOCOLS, search
+from sureline.evaluation.search.samples import Sample, split_features
 
 pytest_plugins = ["cli_fixtures"]
 
 # The module: its package has the command under this name.
-command = importlib.import_module("sureline.cli.tune")
+command = importlib.import_module("sureline.cli.tune.command")
 QUICK = ("--passes", "2", "--jobs", "1", "--quiet")
 
 

@@ -31,7 +31,7 @@ DIAGONAL = ("diagonal-kl", "diagonal-l2", "diagonal-exact")
 
 
 def squares(tallies, tokens, k):
-    """s² of every feature for class k, as the head of kernels/informed.py has it."""
+    """s² of every feature for class k, as the head of kernels/informed_prior.py has it."""
     p, total = tallies[:, k].astype(float), tallies.sum(axis=1)
     share = (tokens[k] + 1.0) / (tokens.sum() + len(tokens))
     ratio = (share + p) / (1.0 - share + (total - p))

@@ -13,8 +13,8 @@ from reference_words import features, normalized
 from shared_data import shared
 from sureline import InvalidParameter, TextFeatures
 from sureline.data import sms_spam
-from sureline.features.characters import characters
-from sureline.features.scheme import Scheme
+from sureline.features.tokenizer import Scheme
+from sureline.features.unicode_tables import characters
 
 OPTIONS = [
     {},

@@ -32,9 +32,9 @@ class Sent:
 
 def learn(batches: list[pa.RecordBatch], start: Any, how: str) -> tuple[float, float, list[Any]]:
     """The seconds to learn some batches and to tell what was learned, and what was told."""
-    from sureline.model.natural import name_sums
-    from sureline.spark.learning import learn_partition
+    from sureline.model.merge.sums import name_sums
     from sureline.spark.partition import Job
+    from sureline.spark.partition_learning import learn_partition
 
     job = Job(Sent(start), how, name_sums(start._learner(), how), False, "error", {})
     for _ in range(2):  # the first time compiles
@@ -70,7 +70,7 @@ def main() -> None:
 
     from sureline import TextClassifier
     from sureline.spark import SurelineClassifier
-    from sureline.spark.beginning import know
+    from sureline.spark.initial_model import know
 
     table = pq.read_table(options.file, columns=["text", options.label])
     order = np.random.default_rng(0).permutation(len(table))[: options.rows]

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from sureline import AROWClassifier, TextFeatures
-from sureline.model.natural import added_by, name_sums, state_from_sums
-from sureline.spark.merging import later_how
+from sureline.model.merge.sums import added_by, name_sums, state_from_sums
+from sureline.spark.merge import later_how
 
 # "again": later rounds are merged like the first.
 HOWS = ("product-prior", "kl", "mean", "product-prior again")

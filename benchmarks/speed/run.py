@@ -19,7 +19,7 @@ from timing import best
 from zipf import count_once, draw_words
 
 from sureline.estimators import classifier_for
-from sureline.estimators.rows import as_rows
+from sureline.estimators.input_rows import as_rows
 from sureline.kernels.scoring import SCORE_ONE
 from sureline.rules import rules
 

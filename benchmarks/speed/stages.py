@@ -21,7 +21,7 @@ import numpy as np
 from text import read
 
 from sureline import TextClassifier
-from sureline.features.scheme import cut_texts
+from sureline.features.tokenizer import cut_texts
 
 
 class Stopwatch:

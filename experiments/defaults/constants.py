@@ -193,7 +193,7 @@ def _load_all() -> None:
     for path in (SOURCES / "kernels").glob("*.py"):
         if path.stem != "__init__":
             import_module(ROOM + path.stem)
-    import_module("sureline.estimators.learner")
+    import_module("sureline.model.learner")
 
 
 def judge(variant: str, tasks: Sequence[str], folder: str | None) -> Record:

@@ -9,7 +9,7 @@ import typer
 from sureline.cli.options import HOWS, OUTPUT, Json, complete_from
 
 if TYPE_CHECKING:
-    from sureline.model.merging import How
+    from sureline.model.merge.states import How
 
 
 def merge(
@@ -50,13 +50,13 @@ def merge(
 
     from pathlib import Path
 
-    from sureline.cli.describing import describe_model, enumerate_classes
+    from sureline.cli.describe import describe_model, enumerate_classes
     from sureline.cli.model_files import open_model
-    from sureline.cli.places import check_place
+    from sureline.cli.paths import check_place
     from sureline.cli.screen import grid, megabytes, results, show
     from sureline.estimators import merge as merge_models
-    from sureline.estimators.saving import save
-    from sureline.estimators.streaming import count_features
+    from sureline.estimators.file import save
+    from sureline.estimators.stream import count_features
 
     check_place(output, "-o")
     opened = [open_model(path) for path in models]

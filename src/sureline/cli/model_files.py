@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sureline.errors import ModelFileError
-from sureline.estimators.saving import restore
+from sureline.estimators.file import restore
 from sureline.model.file import read
 
 

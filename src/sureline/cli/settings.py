@@ -11,8 +11,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from sureline.cli.rules import find_rule
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, TextFeatures, classifier_for
-from sureline.estimators.choosing import choose_rule
-from sureline.estimators.text import UNUSED
+from sureline.estimators.text.classifier import UNUSED
+from sureline.estimators.validation import choose_rule
 from sureline.rules import Rule, rules
 
 # What has an option of its own, or no meaning for a stream.

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sureline.data.parts import Part
+from sureline.data.formats.raw_rows import Part
 from sureline.errors import DataError, InvalidParameter
 
 LABEL_TYPES = ("auto", "text", "int", "float", "bool")

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from sureline.data.badrows import BadRows
+from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch
-from sureline.data.columnar import read_columnar
-from sureline.data.columns import LABEL, TEXT, check_column
-from sureline.data.delimited import read_delimited
-from sureline.data.fasttext import read_fasttext
-from sureline.data.formats import COLUMNAR, WITH_COLUMNS, check_format, guess_format
-from sureline.data.inputs import STDIN, find_files
-from sureline.data.jsonlines import read_jsonlines
+from sureline.data.byte_streams import Stream, Utf8, check_encoding, is_file
+from sureline.data.column_choice import LABEL, TEXT, check_column
+from sureline.data.formats.columnar import read_columnar
+from sureline.data.formats.csv import read_delimited
+from sureline.data.formats.detect import COLUMNAR, WITH_COLUMNS, check_format, guess_format
+from sureline.data.formats.fasttext import read_fasttext
+from sureline.data.formats.jsonl import read_jsonlines
+from sureline.data.formats.raw_rows import Ask, Part
+from sureline.data.formats.svmlight import read_svmlight
+from sureline.data.formats.vw import read_vw
 from sureline.data.labels import Labels, check_label_type
-from sureline.data.mixing import row_bytes
-from sureline.data.parts import Ask, Part
-from sureline.data.streams import Stream, Utf8, check_encoding, is_file
-from sureline.data.svmlight import read_svmlight
-from sureline.data.vw import read_vw
+from sureline.data.paths import STDIN, find_files
+from sureline.data.shuffle import row_bytes
 from sureline.errors import DataError, InvalidParameter
 
 # How much text is read before the type of labels is decided.

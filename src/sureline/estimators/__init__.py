@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from sureline.errors import InvalidParameter
 from sureline.estimators import families
-from sureline.estimators.bounds import PACBayesBound
-from sureline.estimators.box import BoxClassifier
-from sureline.estimators.describing import described, documented
+from sureline.estimators.box.bounds import PACBayesBound
+from sureline.estimators.box.classifier import BoxClassifier
+from sureline.estimators.documentation import described, documented
 from sureline.estimators.families import (
     COVARIANCE,
     AdaGradClassifier,
@@ -22,11 +22,11 @@ from sureline.estimators.families import (
     SCWClassifier,
     SOPClassifier,
 )
-from sureline.estimators.merging import merge
+from sureline.estimators.file import load, save
+from sureline.estimators.model_merge import merge
 from sureline.estimators.online import OnlineClassifier
-from sureline.estimators.saving import load, save
-from sureline.estimators.text import TextClassifier
-from sureline.estimators.text_features import TextFeatures
+from sureline.estimators.text.classifier import TextClassifier
+from sureline.estimators.text.vectorizer import TextFeatures
 from sureline.rules import batch_rules, rules
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import Any
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sureline.estimators.knowledge import Knowledge
-from sureline.estimators.learner import Floats
 from sureline.estimators.online import OnlineClassifier
-from sureline.estimators.text import TextClassifier
+from sureline.estimators.text.classifier import TextClassifier
+from sureline.estimators.text.knowledge import Knowledge
+from sureline.model.learner import Floats
 
 Model = TextClassifier | OnlineClassifier
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sureline.estimators.describing import described, documented
+from sureline.estimators.documentation import described, documented
 from sureline.estimators.online import OnlineClassifier
 
 Covariance = Literal["diagonal-kl", "diagonal-l2", "diagonal-exact", "full"]

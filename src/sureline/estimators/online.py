@@ -15,16 +15,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.choosing import choose_class_weights, choose_learner
-from sureline.estimators.describing import described
-from sureline.estimators.learner import AGAIN, NEW, Examples, Floats, Integers, Learner, Turn
-from sureline.estimators.merging import Merging
-from sureline.estimators.predicting import Predicting
-from sureline.estimators.rows import as_rows
-from sureline.estimators.saving import Saving
-from sureline.estimators.sharding import Crew, Rounds, check_copies, count_jobs
+from sureline.estimators.documentation import described
+from sureline.estimators.file import Saving
+from sureline.estimators.input_rows import as_rows
+from sureline.estimators.model_merge import Merging
+from sureline.estimators.parallel.shards import Crew, Rounds, check_copies, count_jobs
+from sureline.estimators.prediction import Predicting
+from sureline.estimators.validation import choose_class_weights, choose_learner
 from sureline.features.rows import Rows
 from sureline.model import State
+from sureline.model.learner import AGAIN, NEW, Examples, Floats, Integers, Learner, Turn
 from sureline.rules import Rule
 
 N_JOBS = (

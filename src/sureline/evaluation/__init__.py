@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from sureline.evaluation.ablation import Ablation, feature_ablation, text_feature_groups
     from sureline.evaluation.baselines import Majority, majority_baseline
     from sureline.evaluation.confusion import Confusion, confusion_counts
-    from sureline.evaluation.curves import LearningCurve, learning_curve
     from sureline.evaluation.entropy import label_entropy
+    from sureline.evaluation.learning_curves import LearningCurve, learning_curve
     from sureline.evaluation.prequential import Progression, progressive
     from sureline.evaluation.protocols import Judgement, growing_blocks, hold_out, k_fold
     from sureline.evaluation.reliability import Calibration, calibration
-    from sureline.evaluation.report import write_report
+    from sureline.evaluation.report.write import write_report
     from sureline.evaluation.significance import McNemar, mcnemar, mean_rank
 
 __all__ = [
@@ -50,12 +50,12 @@ _HOMES = {
     "ablation": ("Ablation", "feature_ablation", "text_feature_groups"),
     "baselines": ("Majority", "majority_baseline"),
     "confusion": ("Confusion", "confusion_counts"),
-    "curves": ("LearningCurve", "learning_curve"),
+    "learning_curves": ("LearningCurve", "learning_curve"),
     "entropy": ("label_entropy",),
     "prequential": ("Progression", "progressive"),
     "protocols": ("Judgement", "growing_blocks", "hold_out", "k_fold"),
     "reliability": ("Calibration", "calibration"),
-    "report": ("write_report",),
+    "report.write": ("write_report",),
     "significance": ("McNemar", "mcnemar", "mean_rank"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

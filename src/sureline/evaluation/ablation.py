@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures
-from sureline.estimators.text_options import OPTIONS
+from sureline.estimators.text.options import OPTIONS
 from sureline.evaluation.protocols import as_indexable, judge, split_folds
 from sureline.evaluation.significance import mcnemar
 

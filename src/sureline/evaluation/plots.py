@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sureline.errors import DataError, InvalidParameter, SurelineError
-from sureline.evaluation.report_charts import interval
-from sureline.evaluation.report_markup import clip, visible
+from sureline.evaluation.report.charts import interval
+from sureline.evaluation.report.markup import clip, visible
 from sureline.evaluation.whole_files import write_whole
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_array
 from sureline.data import as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
-from sureline.estimators.choosing import check_whole
-from sureline.estimators.rows import as_rows
-from sureline.evaluation.curves import relearn_texts
+from sureline.estimators.input_rows import as_rows
+from sureline.estimators.validation import check_whole
+from sureline.evaluation.learning_curves import relearn_texts
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
 
 SMALLEST = 1e-15  # a probability of 0 counts as this in the log loss

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import ModelFileError
-from sureline.features.naming import Names, roomy
+from sureline.features.names import Names, roomy
 from sureline.features.rows import Rows
-from sureline.features.scheme import Found
-from sureline.kernels.joining import LIST_KEYS
-from sureline.kernels.vocabulary import (
+from sureline.features.tokenizer import Found
+from sureline.kernels.text.vocabulary import (
     ENLARGE,
     ENTER_ROWS,
     FOLD_ROWS,
     LOOK_UP_ROWS,
     PRUNE,
 )
+from sureline.kernels.text.vocabulary_merge import LIST_KEYS
 
 SMALLEST = 1024  # places of a new table
 MOST_NAMES = 2**18  # how many names hashing remembers; the lighter half is then forgotten

@@ -23,8 +23,8 @@ from sureline.kernels.compiling import (
     flag,
     i8,
 )
+from sureline.kernels.indexing import entry_at, next_row, row_at
 from sureline.kernels.noise import follow_error
-from sureline.kernels.places import entry_at, next_row, row_at
 from sureline.kernels.prefetch import prefetch
 
 # Between this and its inverse nothing overflows that is computed with as many digits as are kept.

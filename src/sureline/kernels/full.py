@@ -9,8 +9,8 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.calibrating import follow
-from sureline.kernels.columns import margin_of, rank_rivals, score_classes
+from sureline.kernels.calibration import follow
+from sureline.kernels.class_columns import margin_of, rank_rivals, score_classes
 from sureline.kernels.compiling import (
     STEP,
     Callee,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from sureline.kernels.calibrating import follow
-from sureline.kernels.columns import adjust, score_classes, variance_of
+from sureline.kernels.calibration import follow
+from sureline.kernels.class_columns import adjust, score_classes, variance_of
 from sureline.kernels.compiling import (
     EXACT,
     STEP,
@@ -28,11 +28,11 @@ from sureline.kernels.compiling import (
     own_score,
     own_update,
 )
+from sureline.kernels.custom_rule import sum_row
 from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.full import at_least, rescale, subtract, times_row
+from sureline.kernels.indexing import entry_at, next_row, row_at
 from sureline.kernels.noise import follow_error
-from sureline.kernels.own import sum_row
-from sureline.kernels.places import entry_at, next_row, row_at
 from sureline.kernels.rivals import KL, SPHERICAL, solve_pair
 
 FEW = 4  # where fewer than one class in so many moves, only those are looked at

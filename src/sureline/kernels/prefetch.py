@@ -10,7 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from sureline.kernels.compiling import PLAIN
-from sureline.kernels.places import entry_at
+from sureline.kernels.indexing import entry_at
 
 LINE = 64  # bytes of a cache line
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.extending import register_jitable
 
-from sureline.kernels.columns import (
+from sureline.kernels.class_columns import (
     adjust,
     adjust_two,
     margin_of,
@@ -35,8 +35,8 @@ from sureline.kernels.compiling import (
     labelled,
 )
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
+from sureline.kernels.indexing import next_row, row_at
 from sureline.kernels.noise import follow_error
-from sureline.kernels.places import next_row, row_at
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
 SEQUENTIAL, PARALLEL, TOGETHER, ONE_VS_REST = 0, 1, 2, 3

@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.compiling import Kernel, array, f8, given, rows
-from sureline.kernels.places import entry_at, row_at
+from sureline.kernels.indexing import entry_at, row_at
 
 # Outside these a variance is summed again from values scaled by the largest of their row.
 SMALL, LARGE = 1e-200, 1e200

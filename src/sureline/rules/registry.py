@@ -250,7 +250,12 @@ def register(rule: Rule) -> Rule:
 
 def register_batch(rule: BatchRule) -> BatchRule:
     """Enter `rule` under its name; the last line of its file."""
-    return _batch_rules.setdefault(rule.name, rule)
+    known = _batch_rules.setdefault(rule.name, rule)
+    if known.module != rule.module:
+        raise InvalidParameter(
+            f"two files register a rule named {rule.name!r}: {known.module} and {rule.module}"
+        )
+    return known
 
 
 def rules() -> dict[str, Rule]:
@@ -269,7 +274,7 @@ def batch_rules() -> dict[str, BatchRule]:
 @cache
 def _read_files(package: str, folders: tuple[str, ...]) -> None:
     """Import every file of `folders`, once."""
-    for module in pkgutil.iter_modules(folders, f"{package}."):
+    for module in pkgutil.walk_packages(folders, f"{package}."):
         importlib.import_module(module.name)
 
 

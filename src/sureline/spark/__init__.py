@@ -17,7 +17,7 @@ if find_spec("pyspark") is None:
     )
 
 if TYPE_CHECKING:
-    from sureline.spark.classifier import SurelineClassifier
+    from sureline.spark.estimator import SurelineClassifier
     from sureline.spark.model import SurelineModel
 
 __all__ = ["SurelineClassifier", "SurelineModel"]

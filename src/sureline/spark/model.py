@@ -21,11 +21,11 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, load, save
-from sureline.spark.parameters import Parameters
+from sureline.spark.broadcast import Shipped
+from sureline.spark.input import check_classic, check_input, column
+from sureline.spark.params import Parameters
+from sureline.spark.persistence import Store
 from sureline.spark.prediction import answer_texts, answer_vectors
-from sureline.spark.preparing import check_classic, check_input, column
-from sureline.spark.shipping import Shipped
-from sureline.spark.storing import Store
 from sureline.spark.streaming import MODELS_FOLDER, follow
 
 if TYPE_CHECKING:

@@ -56,10 +56,10 @@ class Job:
 
     def learn(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Learn a partition in the order in which its rows come, and tell what was learned."""
-        from sureline.spark.cache import compiled_apart
+        from sureline.spark.compile_cache import compiled_apart
 
         with compiled_apart():
-            from sureline.spark.learning import learn_partition
+            from sureline.spark.partition_learning import learn_partition
 
             told = learn_partition(self, self.start.value, batches)
             first = next(told, None)  # all is learned, and compiled, before the first row comes

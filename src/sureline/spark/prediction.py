@@ -67,7 +67,7 @@ def _answers(
     shipped: Any, wanted: tuple[str, ...], invalid: str, name: str, column: pa.Array
 ) -> pd.DataFrame:
     """What the model says of a column, null where the column is."""
-    from sureline.spark.cache import compiled_apart
+    from sureline.spark.compile_cache import compiled_apart
 
     there = column.is_valid().to_numpy(zero_copy_only=False)
     if invalid == "error" and not there.all():
@@ -77,7 +77,7 @@ def _answers(
         )
     with compiled_apart():
         from sureline.estimators import TextClassifier
-        from sureline.estimators.streaming import answer
+        from sureline.estimators.stream import answer
         from sureline.spark.columns import as_batch
 
         model = shipped.value

@@ -15,12 +15,12 @@ import numpy as np
 from pyspark import StorageLevel
 
 from sureline.errors import DataError, InvalidParameter
-from sureline.spark.beginning import know
-from sureline.spark.merging import default_how, later_how, learn_round, told_plainly
-from sureline.spark.parameters import Parameters
+from sureline.spark.initial_model import know
+from sureline.spark.input import find_classes, prepare
+from sureline.spark.merge import default_how, later_how, learn_round, told_plainly
+from sureline.spark.params import Parameters
 from sureline.spark.partition import MODELS
-from sureline.spark.preparing import find_classes, prepare
-from sureline.spark.storing import Store
+from sureline.spark.persistence import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

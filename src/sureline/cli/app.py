@@ -1,0 +1,161 @@
+"""The command line: one file a command, each importing what it needs only when it runs.
+
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 internal error, 2 the
+user's input is wrong, 130 interrupted, 141 the reader of a pipe has gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from sureline.cli.compare.command import compare
+from sureline.cli.demo.command import demo
+from sureline.cli.evaluate.command import evaluate
+from sureline.cli.explain.command import explain
+from sureline.cli.inspect.command import inspect
+from sureline.cli.merge import merge
+from sureline.cli.predict.command import predict
+from sureline.cli.reproduce.command import reproduce
+from sureline.cli.rules import rules
+from sureline.cli.train.command import train
+from sureline.cli.tune.command import tune
+from sureline.errors import SurelineError
+
+REPORT = (
+    "this is a bug in sureline: run the command again with SURELINE_DEBUG=1 set, and report what "
+    "it prints"
+)
+
+app = typer.Typer(
+    name="sureline",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (
+    train,
+    predict,
+    evaluate,
+    compare,
+    tune,
+    explain,
+    inspect,
+    merge,
+    rules,
+    reproduce,
+    demo,
+):
+    app.command()(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import sureline
+
+        typer.echo(f"sureline {sureline.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and stop.", callback=_show_version),
+    ] = False,
+) -> None:
+    """Learn to classify text in one pass, and know how sure you are.
+
+    New here? Start with sureline demo: it takes a few seconds and needs no data.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code; without arguments, print the help.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        What follows the program's name; by default, what the shell gave.
+
+    Returns
+    -------
+    int
+        0 done, 1 internal error, 2 wrong input, 130 interrupted, 141 nobody reads on.
+
+    Examples
+    --------
+    >>> from sureline.cli import main
+    >>> main(["rules", "no-such-rule"])
+    2
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter gets a question mark instead of a crash.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        # Not `app()`, which would replace Python's hook for uncaught exceptions.
+        command = typer.main.get_command(app)
+        code = command.main(given or ["--help"], prog_name="sureline", standalone_mode=False)
+        print(end="", flush=True)  # a broken pipe must show here, not when Python exits
+    except SurelineError as error:
+        return _complain(str(error), 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except BrokenPipeError:
+        return _nobody_reads_on()
+    except OSError as error:
+        return _complain(_reason(error), 2)
+    except MemoryError:
+        return _complain("there is not enough memory; use fewer features or a smaller --buffer", 2)
+    except SystemExit as leaving:
+        # Typer and rich both answer a broken pipe by leaving.
+        if isinstance(leaving.__context__, BrokenPipeError):
+            return _nobody_reads_on()
+        raise
+    except Exception as error:
+        # Typer's usage errors have no public parent that every version of Typer shares.
+        if hasattr(error, "format_message"):
+            return _complain(_with_hint(error), 2)
+        if os.environ.get("SURELINE_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exc()
+        what = f"internal error: {type(error).__name__}: {error}"
+        return _complain(f"{what}; {REPORT}", 1)
+    return code if isinstance(code, int) else 0
+
+
+def _with_hint(error: Any) -> str:
+    """What is wrong with the usage, and where to read more."""
+    message = str(error.format_message()).rstrip()
+    command = getattr(getattr(error, "ctx", None), "command_path", None)
+    return f"{message} (see {command} --help)" if command else message
+
+
+def _reason(error: OSError) -> str:
+    """What a file or a device refused."""
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _complain(sentence: str, code: int) -> int:
+    """Say on one line of stderr what is wrong, and return the exit code."""
+    with contextlib.suppress(BrokenPipeError):
+        print("sureline:", " ".join(sentence.split()), file=sys.stderr, flush=True)
+    return code
+
+
+def _nobody_reads_on() -> int:
+    """Return the code of a program that a broken pipe ended.
+
+    What is still buffered goes nowhere, or Python would complain of it when it exits.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141

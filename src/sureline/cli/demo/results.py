@@ -1,0 +1,221 @@
+"""What the demonstration finds out: everything that it prints is computed here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numba.core import event
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from sureline.cli.describe import describe_model
+from sureline.cli.explain.contributions import cut_into_pieces
+from sureline.data import sms_spam
+from sureline.estimators import TextClassifier
+
+TEST_SHARE = 0.3
+SEED = 0
+FEW = 300
+TOP = 6
+EVERY = 2**31  # more features than any message has
+SPAM, HAM = "spam", "ham"
+# The message to explain: caught, but less surely than most, and short enough to read.
+QUANTILE = 0.25
+READABLE = range(60, 141)
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A word or a pair of words, its weight and how unsure the model is of it.
+
+    Positive weights speak for spam, negative ones for ham.
+    """
+
+    feature: str
+    weight: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a feature of the explained message, or a piece of its text, adds to the score."""
+
+    text: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A test message and where its score comes from: the features' shares and the constant."""
+
+    message: str
+    label: str
+    prediction: str
+    probability: float
+    score: float
+    deviation: float
+    constant: float
+    features: list[Share]
+    pieces: list[Share]
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """How long each part took."""
+
+    loading: float
+    compiling: float
+    learning: float
+    predicting: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that the demonstration shows."""
+
+    data: str
+    labels: dict[str, int]
+    classifier: str
+    rule: str
+    passes: int
+    features: int
+    trained: int
+    tested: int
+    errors: int
+    majority: str
+    majority_errors: int
+    spam_tested: int
+    spam_caught: int
+    ham_tested: int
+    ham_flagged: int
+    for_spam: list[Weight]
+    for_ham: list[Weight]
+    explanation: Explanation
+    functions_compiled: int
+    seconds: Seconds
+
+
+class Stopwatch:
+    """Tells the time since it was last asked."""
+
+    def __init__(self, started: float) -> None:
+        self._last = started
+
+    def lap(self) -> float:
+        """The seconds since the last lap."""
+        now = perf_counter()
+        self._last, seconds = now, now - self._last
+        return seconds
+
+
+class Compilations(event.Listener):
+    """Counts what Numba compiles, as opposed to what it finds in its cache, and says so."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.count = 0
+        self._say = say
+
+    def on_start(self, _: Any) -> None:
+        """Numba starts to compile a function."""
+        self.count += 1
+        self._say("compiling, which only the first run does")
+
+    def on_end(self, _: Any) -> None:
+        """Numba has compiled a function."""
+
+
+def find_facts(say: Callable[[str], None], started: float) -> Facts:
+    """Learn, test and explain; `say` is told what is going on."""
+    watch = Stopwatch(started)
+    texts, labels = sms_spam()
+    train, test, y_train, y_test = train_test_split(
+        texts, np.array(labels), test_size=TEST_SHARE, stratify=labels, random_state=SEED
+    )
+    loading = watch.lap()
+
+    # A few messages, enough for the vocabulary to grow, take every compiled function through its
+    # first call.
+    say("loading the compiled functions")
+    model = TextClassifier(random_state=SEED)
+    with event.install_listener("numba:compile", Compilations(say)) as compilations:
+        model.fit(train[:FEW], y_train[:FEW]).predict(train[:FEW])
+        _most_telling(model, SPAM)
+        _explain(model, train[0], SPAM)
+    compiling = watch.lap()
+
+    say("learning")
+    model.fit(train, y_train)
+    learning = watch.lap()
+    predicted = model.predict(test)
+    predicting = watch.lap()
+
+    [(majority, _)] = Counter(y_train.tolist()).most_common(1)
+    spam, flagged = y_test == SPAM, predicted == SPAM
+    probability = model.predict_proba(test)[:, model.classes_.tolist().index(SPAM)]
+    chosen = _choose(test, probability, spam & flagged)
+    return Facts(
+        data="SMS Spam Collection",
+        labels=dict(Counter(labels)),
+        classifier=repr(model),
+        rule=describe_model(model)["rule"],
+        passes=model.n_iter_,
+        features=model.n_features_,
+        trained=len(train),
+        tested=len(test),
+        errors=int((predicted != y_test).sum()),
+        majority=majority,
+        majority_errors=int((y_test != majority).sum()),
+        spam_tested=int(spam.sum()),
+        spam_caught=int((spam & flagged).sum()),
+        ham_tested=int((~spam).sum()),
+        ham_flagged=int((~spam & flagged).sum()),
+        for_spam=_most_telling(model, SPAM),
+        for_ham=_most_telling(model, HAM),
+        explanation=_explain(model, test[chosen], str(y_test[chosen])),
+        functions_compiled=compilations.count,
+        seconds=Seconds(loading, compiling, learning, predicting, perf_counter() - started),
+    )
+
+
+def _most_telling(model: TextClassifier, label: str) -> list[Weight]:
+    """The features that speak most for a class, even if each weight is off by its deviation."""
+    sign = 1.0 if label == SPAM else -1.0
+    return [
+        Weight(each.feature, sign * each.weight, sqrt(each.variance))
+        for each in model.top_features(label, TOP)
+        if each.variance is not None
+    ]
+
+
+def _choose(texts: list[str], probability: NDArray[Any], caught: NDArray[np.bool_]) -> int:
+    """The readable caught message whose probability is nearest to the quantile of them all."""
+    goal = np.quantile(probability[caught], QUANTILE)
+    readable = [len(text) in READABLE and text.isprintable() for text in texts]
+    candidates = np.flatnonzero(caught & np.array(readable))
+    return int(candidates[np.argmin(abs(probability[candidates] - goal))])
+
+
+def _explain(model: TextClassifier, message: str, label: str) -> Explanation:
+    """Where the score of a message comes from, by feature and by piece of text."""
+    told = model.explain(message, top=EVERY)
+    (mean,), (variance,) = model.decision_distribution([message])
+    reasons = told.classes[SPAM]
+    pieces, _ = cut_into_pieces(message, reasons.features)
+    return Explanation(
+        message=message,
+        label=label,
+        prediction=told.label,
+        probability=model.predict_proba_one(message)[SPAM],
+        score=float(mean),
+        deviation=sqrt(variance),
+        constant=reasons.constant,
+        features=[Share(each.feature, each.share) for each in reasons.features],
+        pieces=[Share(piece.text, piece.share) for piece in pieces],
+    )

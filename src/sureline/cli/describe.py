@@ -1,0 +1,37 @@
+"""What a model is, in words: shared by the commands that show one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+SHOWN = 8
+
+
+def describe_model(model: Any) -> dict[str, Any]:
+    """The kind of a model, its rule and the rule's parameters."""
+    from sureline.estimators import TextClassifier
+    from sureline.estimators.asking import online_of
+    from sureline.estimators.validation import settings_of
+
+    rule, settings = settings_of(online_of(model))
+    return {
+        "kind": "texts" if isinstance(model, TextClassifier) else "numbers",
+        "rule": rule.name,
+        "parameters": settings,
+    }
+
+
+def describe_bad(bad: Any) -> str:
+    """How many rows were left out, and the first of them."""
+    file, line, reason = bad.first[0]
+    if bad.count == 1:
+        return f"1 bad row was left out: {file}, line {line}: {reason}"
+    return f"{bad.count:,} bad rows were left out; the first is {file}, line {line}: {reason}"
+
+
+def enumerate_classes(classes: Sequence[Any]) -> str:
+    """How many classes there are, and the first few of them."""
+    words = [str(each) for each in classes[:SHOWN]]
+    more = len(classes) - len(words)
+    return f"{len(classes)}: {', '.join(words)}" + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,123 @@
+"""``sureline evaluate``: how often a model is right about files of labelled rows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sureline.cli.options import (
+    OUTPUT,
+    Delimiter,
+    Encoding,
+    Files,
+    Format,
+    Header,
+    Json,
+    KnownLabelColumn,
+    KnownTextColumn,
+    Model,
+    Quiet,
+    Quotes,
+    SkipBad,
+)
+
+
+def evaluate(
+    model: Model,
+    files: Files,
+    text: KnownTextColumn = None,
+    label: KnownLabelColumn = None,
+    input_format: Format = None,
+    header: Header = None,
+    delimiter: Delimiter = None,
+    quotes: Quotes = True,
+    encoding: Encoding = "utf-8",
+    skip_bad: SkipBad = False,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            "--report",
+            metavar="PAGE.html",
+            show_default=False,
+            help="Also write a page about the model, its errors and how sure it is of them.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Test a model on files of labelled rows: accuracy, F1, log loss, confusions.
+
+    Labels that the model does not know count as errors and are named.
+    """
+    if report is not None:
+        from sureline.cli.paths import check_not_an_input, check_place
+
+        check_place(report, "--report")
+        check_not_an_input(report, "--report", [model])
+
+    from time import perf_counter
+
+    from sureline.cli.describe import describe_bad
+    from sureline.cli.model_files import columns_of, open_model
+    from sureline.cli.options import known_reader
+    from sureline.cli.screen import messages, warn
+    from sureline.cli.train.progress import rate_line
+    from sureline.estimators.stream import answer
+    from sureline.evaluation.report.counts import Tally
+
+    begun, aside = perf_counter(), 0.0  # what the page costs is no part of the rate
+    loaded, notes = open_model(model)
+    reader = known_reader(
+        files,
+        columns_of(notes),
+        text=text,
+        label=label,
+        header=header,
+        format=input_format,
+        delimiter=delimiter,
+        quotes=quotes,
+        encoding=encoding,
+        skip_bad=skip_bad,
+        # As written: what is no label of the model must be counted, not be an error.
+        label_type="text",
+    )
+    tally, gathering = Tally(loaded.classes_, bool(loaded._has_variance)), None
+    if report is not None:
+        from sureline.evaluation.report.collect import Gathering
+
+        check_not_an_input(report, "--report", reader.files)
+        gathering = Gathering(loaded)
+    console = messages()
+    with rate_line(console, not quiet and console.is_terminal) as progress:
+        for batch in reader:
+            labels = [] if batch.label is None else batch.label.to_pylist()
+            answers = answer(loaded, batch)
+            truth = tally.add(labels, answers)
+            if gathering is not None:
+                now = perf_counter()
+                gathering.add(batch, truth, answers)
+                aside += perf_counter() - now
+            progress(tally.rows, reader)
+    facts = tally.facts(perf_counter() - begun - aside)
+    if report is not None and gathering is not None:
+        from pathlib import Path
+
+        from sureline.evaluation.report.collect import training_curve
+        from sureline.evaluation.report.write import save_page
+
+        findings = gathering.findings(facts, training_curve(notes))
+        save_page(report, Path(model).name, reader.files, findings)
+    if len(reader.bad):
+        warn(describe_bad(reader.bad))
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(facts.as_json(), indent=2))
+        return
+
+    from sureline.cli.evaluate.page import page
+    from sureline.cli.screen import results, show
+
+    show(page(facts), results())

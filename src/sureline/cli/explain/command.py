@@ -1,0 +1,61 @@
+"""``sureline explain``: why a text gets its label."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sureline.cli.options import Json, Model
+
+
+def explain(
+    model: Model,
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT",
+            show_default=False,
+            help='The text, or - to read it from stdin; for a model of numbers, "3:0.5 7:1".',
+        ),
+    ],
+    top: Annotated[
+        int, typer.Option("--top", min=1, metavar="N", help="How many features to list.")
+    ] = 10,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            metavar="LABEL",
+            show_default=False,
+            help="Explain the score of this class. Default: of the one predicted.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show why a text gets its label: its telling words, their weights and how sure they are.
+
+    Words for the label are green, words against it red, and dim where the model is unsure of them.
+    """
+    if text == "-":
+        import sys
+
+        text = sys.stdin.read().removesuffix("\n")
+
+    from sureline.cli.explain.contributions import find_reasons
+    from sureline.cli.model_files import open_model
+
+    loaded, _ = open_model(model)
+    facts = find_reasons(loaded, text, label, top)
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        typer.echo(dumps(asdict(facts), indent=2))
+        return
+
+    from sureline.cli.explain.page import page
+    from sureline.cli.screen import has_colour, results, show
+
+    console = results()
+    show(page(facts, has_colour(console)), console)

@@ -1,0 +1,211 @@
+"""Where the score of one text comes from, by feature and by word."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from sureline.errors import DataError, InvalidParameter
+from sureline.estimators import TextClassifier
+from sureline.estimators.stream import answer, read_label
+from sureline.model.explanation import Reasons, Share, spread_over_words
+
+WORD = re.compile(r"\w+")
+FEATURE = re.compile(r"(\d+):(\S+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature of the text: its weight, how unsure the model is of it, what it adds to the score.
+
+    `deviation` is None for rules that keep no variances.
+    """
+
+    feature: str
+    share: float
+    value: float
+    weight: float
+    deviation: float | None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A word, or what stands between words, with its part of the shares of its features.
+
+    It is unsure if most of that comes from weights that may as well have the other sign.
+    """
+
+    text: str
+    share: float
+    unsure: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that an explanation shows; `predicted` is the label that the model gives the text."""
+
+    text: str
+    label: Any
+    predicted: Any
+    probability: float | None
+    score: float
+    deviation: float | None
+    constant: float
+    rest: float
+    features: list[Feature]
+    pieces: list[Piece]
+    unplaced: float
+
+
+def find_reasons(model: Any, text: str, label: str | None, top: int) -> Facts:
+    """Why a text, or a line of numbers, has its score for a class."""
+    wanted = None if label is None else _class_named(label, model.classes_)
+    if isinstance(model, TextClassifier):
+        told = model.explain(text, top=2**31)
+        chosen = told.label if wanted is None else wanted
+        reasons, predicted = told.classes[chosen], told.label
+        chance = None
+        if model._has_variance:
+            chance = model.predict_proba_one(text)[chosen]
+    else:
+        reasons, chosen, predicted, chance = _of_numbers(model, text, wanted)
+    ranked = sorted(reasons.features, key=lambda each: -abs(each.share))
+    pieces, placed = cut_into_pieces(text, reasons.features)
+    shares = sum(each.share for each in ranked)
+    return Facts(
+        text=text,
+        label=chosen,
+        predicted=predicted,
+        probability=chance,
+        score=reasons.score,
+        deviation=_root(reasons.variance),
+        constant=reasons.constant,
+        rest=reasons.rest + sum(each.share for each in ranked[top:]),
+        features=[
+            Feature(each.feature, each.share, each.value, each.weight, _root(each.variance))
+            for each in ranked[:top]
+        ],
+        pieces=pieces,
+        unplaced=shares - placed,
+    )
+
+
+def is_unsure(weight: float, deviation: float | None) -> bool:
+    """Whether a weight is not even its own deviation away from zero."""
+    return deviation is not None and deviation > abs(weight)
+
+
+def _root(variance: float | None) -> float | None:
+    return None if variance is None else sqrt(variance)
+
+
+def _class_named(label: str, classes: Any) -> Any:
+    """The class that a label as written stands for."""
+    value = read_label(label, classes.dtype)
+    known = classes.tolist()
+    if value not in known:
+        words = [str(each) for each in known[:20]] + ["..."] * (len(known) > 20)
+        raise InvalidParameter(f"the model has no class {label!r}; it has {', '.join(words)}")
+    return value
+
+
+def cut_into_pieces(text: str, features: tuple[Share, ...]) -> tuple[list[Piece], float]:
+    """The text cut at its words, each with its part of the shares; and what they add up to."""
+    words = sorted({place for each in features if " " not in each.feature for place in each.places})
+    if not words:
+        words = [match.span() for match in WORD.finditer(text)]
+    told = (
+        (each.share, is_unsure(each.weight, _root(each.variance)), each.places) for each in features
+    )
+    shares, unsure = spread_over_words([start for start, _ in words], told)
+    pieces, end = list[Piece](), 0
+    for k, (start, stop) in enumerate(words):
+        pieces.append(Piece(text[end:start], 0.0))
+        pieces.append(Piece(text[start:stop], shares[k], unsure[k]))
+        end = stop
+    pieces.append(Piece(text[end:], 0.0))
+    return [piece for piece in pieces if piece.text], sum(shares)
+
+
+def _of_numbers(model: Any, text: str, wanted: Any) -> tuple[Reasons, Any, Any, float | None]:
+    """The reasons of a model of numbers for a line of ``index:value``."""
+    from scipy.sparse import csr_array
+
+    from sureline.data import Batch
+
+    indices, values = _read_numbers(text)
+    width = int(indices.max(initial=-1)) + 1
+    row = csr_array((values, indices, np.array([0, indices.size])), shape=(1, max(width, 1)))
+    answers = answer(model, Batch(matrix=row, source="the line"))
+    classes = model.classes_.tolist()
+    predicted = answers.label.tolist()[0]
+    chosen = predicted if wanted is None else wanted
+    k = classes.index(chosen)
+    chance = None if answers.probabilities is None else float(answers.probabilities[0, k])
+    # Of two classes, the first has the second's score with its sign turned.
+    sign = -1.0 if len(classes) == 2 and k == 0 else 1.0
+    column = 0 if len(classes) <= 2 else k
+    state = np.asarray(indices) + 1
+    means = sign * _of_column(model, model._learner().weights(model._state), -1.0, column)
+    constant = float(means[0]) * float(model.fit_intercept)
+    shares = means[state] * values
+    spreads, spread = None, None
+    if model._has_variance:
+        variances = _of_column(model, model._variances("variance_"), 1.0, column)
+        spreads = variances[state]
+        mean_and_deviation = model._moments(row_of(model, row))
+        spread = float(np.square(mean_and_deviation[1].reshape(1, -1)[0, column]))
+    features = tuple(
+        Share(
+            str(indices[j]),
+            float(means[state[j]]),
+            None if spreads is None else float(spreads[j]),
+            float(values[j]),
+            float(shares[j]),
+        )
+        for j in range(indices.size)
+    )
+    reasons = Reasons(float(shares.sum()) + constant, spread, constant, features, 0.0)
+    return reasons, chosen, predicted, chance
+
+
+def row_of(model: Any, row: Any) -> Any:
+    """A row as wide as the model."""
+    from scipy.sparse import csr_array
+
+    width = model._state.features
+    model.n_features_in_ = width
+    return csr_array((row.data, row.indices, row.indptr), shape=(1, width))
+
+
+def _of_column(model: Any, columns: Any, sign: float, column: int) -> Any:
+    """The numbers of one class for all features, the constant one first."""
+    return np.asarray(model._combined(columns, sign)[:, column], np.float64)
+
+
+def _read_numbers(text: str) -> tuple[Any, Any]:
+    """The features of a line such as ``3:0.5 7:1``, sorted; a label before them is passed over."""
+    words = text.split()
+    if words and ":" not in words[0]:
+        words = words[1:]
+    found = dict[int, float]()
+    for word in words:
+        match = FEATURE.fullmatch(word)
+        try:
+            index, value = (int(match[1]), float(match[2])) if match else (-1, np.nan)
+        except ValueError:
+            value = np.nan
+        if not np.isfinite(value) or index >= 2**31 - 2:
+            raise DataError(
+                f"{word!r} is no feature; the model takes numbers: write index:value, such as "
+                '"3:0.5 7:1"'
+            )
+        if index in found:
+            raise DataError(f"feature {index} was given twice")
+        found[index] = value
+    indices = np.array(sorted(found), np.int64)
+    return indices, np.array([found[index] for index in indices.tolist()], np.float64)

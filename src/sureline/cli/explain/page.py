@@ -1,0 +1,103 @@
+"""How an explanation looks: words in colour on a terminal, between signs elsewhere."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sureline.cli.explain.contributions import Facts, Feature, Piece, is_unsure
+from sureline.cli.screen import grid, indented
+
+FOR, AGAINST, STRONG = "green", "red", "bold"
+BAR = 12
+STRONGEST = 0.5  # words with at least this share of the strongest are bold
+TELLING = 0.1  # words with less than this share of the strongest are left unmarked
+
+
+def page(facts: Facts, coloured: bool) -> RenderableType:
+    """The whole page."""
+    parts: list[RenderableType] = [_head(facts), ""]
+    if any(piece.share for piece in facts.pieces):
+        parts += [_legend(facts, coloured), indented(_text(facts, coloured)), ""]
+    parts.append(_features(facts))
+    return Group(*parts)
+
+
+def _head(facts: Facts) -> RenderableType:
+    table = grid()
+    table.add_row(Text("label", STRONG), Text(str(facts.label), STRONG))
+    if facts.label != facts.predicted:
+        table.add_row("predicted", Text(str(facts.predicted)))
+    if facts.probability is not None:
+        table.add_row("probability", f"{facts.probability:.1%}")
+    spread = "" if facts.deviation is None else f" ± {facts.deviation:.3f}"
+    table.add_row("score", f"{_signed(facts.score)}{spread}")
+    return table
+
+
+def _legend(facts: Facts, coloured: bool) -> Text:
+    pieces = [
+        _marked(Piece(f"for {facts.label}", 1.0), coloured),
+        _marked(Piece("against it", -1.0), coloured),
+    ]
+    if facts.deviation is not None:
+        unsure = Text("unsure", "dim") if coloured else Text("unsure?")
+        pieces.append(unsure)
+    return Text.assemble(("The text", STRONG), " (", Text(", ").join(pieces), ")")
+
+
+def _text(facts: Facts, coloured: bool) -> Text:
+    strongest = max(abs(piece.share) for piece in facts.pieces)
+    return Text.assemble(
+        *(
+            _marked(piece, coloured, abs(piece.share) >= STRONGEST * strongest)
+            if abs(piece.share) >= TELLING * strongest
+            else Text(piece.text)
+            for piece in facts.pieces
+        )
+    )
+
+
+def _marked(piece: Piece, coloured: bool, strong: bool = True) -> Text:
+    """A word with its direction, in bold if it weighs much, dim if the model is unsure of it."""
+    if coloured:
+        colour = FOR if piece.share > 0 else AGAINST
+        how = "dim " if piece.unsure else "bold " if strong else ""
+        return Text(piece.text, how + colour)
+    sign = "*" if piece.share > 0 else "_"
+    return Text(f"{sign}{piece.text}{sign}" + "?" * piece.unsure)
+
+
+def _features(facts: Facts) -> RenderableType:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("feature", overflow="fold")
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("weight", no_wrap=True)
+    longest = max((abs(each.share) for each in facts.features), default=0.0)
+    for each in facts.features:
+        table.add_row(Text(each.feature), _signed(each.share), _bar(each, longest), _weight(each))
+    table.add_row(Text("other features", "dim"), _signed(facts.rest))
+    table.add_row(Text("constant", "dim"), _signed(facts.constant))
+    table.add_row(Text("score", STRONG), Text(_signed(facts.score), STRONG))
+    return table
+
+
+def _bar(each: Feature, longest: float) -> Text:
+    """A bar as long as the share; light where the model is unsure of the weight."""
+    length = round(BAR * abs(each.share) / longest) if longest else 0
+    return Text(
+        ("░" if is_unsure(each.weight, each.deviation) else "█") * length,
+        FOR if each.share > 0 else AGAINST,
+    )
+
+
+def _weight(each: Feature) -> str:
+    spread = "" if each.deviation is None else f" ± {each.deviation:.3f}"
+    return f"{_signed(each.weight)}{spread}"
+
+
+def _signed(number: float) -> str:
+    """A number with its sign; adding 0 turns a negative zero into a positive one."""
+    return f"{round(number, 3) + 0.0:+.3f}"

@@ -1,0 +1,36 @@
+"""``sureline inspect``: everything that a model file holds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sureline.cli.options import Json, Model
+
+
+def inspect(
+    model: Model,
+    top: Annotated[
+        int,
+        typer.Option("--top", min=0, metavar="N", help="How many features to list for each class."),
+    ] = 5,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check the contents against their checksum, too.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print everything in a model: rule, parameters, classes, counters, features, tensors."""
+    from sureline.cli.inspect.contents import find_facts
+
+    facts = find_facts(model, top, verify)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(facts, indent=2))
+        return
+
+    from sureline.cli.inspect.page import page
+    from sureline.cli.screen import results, show
+
+    show(page(facts), results())

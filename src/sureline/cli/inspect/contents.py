@@ -1,0 +1,138 @@
+"""What there is to tell about a model file."""
+
+from __future__ import annotations
+
+from math import isfinite, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sureline.cli.describe import describe_model
+from sureline.cli.model_files import columns_of, open_model
+from sureline.estimators import TextClassifier
+from sureline.estimators.asking import online_of
+from sureline.estimators.stream import count_features
+from sureline.model.file import read, verify
+
+# What a text classifier decides for the online classifier inside it.
+STEERING = (
+    *("max_iter", "shuffle", "random_state", "early_stopping"),
+    *("validation_fraction", "n_iter_no_change"),
+)
+
+
+def find_facts(path: str, top: int, check: bool) -> dict[str, Any]:
+    """All about the model in a file; with `check`, its checksum is compared."""
+    opened = verify(path) if check else read(path)
+    model, notes = open_model(path)
+    online: Any = online_of(model)
+    texts = isinstance(model, TextClassifier)
+    described = describe_model(model)
+    state = model._state
+    return {
+        "file": path,
+        "bytes": Path(path).stat().st_size,
+        "format": opened.metadata.get("format"),
+        "sureline": opened.metadata.get("sureline"),
+        "checksum": opened.checksum,
+        "verified": True if check else None,
+        "kind": described["kind"],
+        "estimator": type(online).__name__,
+        "rule": described["rule"],
+        "parameters": _plain(online.get_params(deep=False), *(STEERING if texts else ())),
+        "texts": _plain(model.get_params(deep=False), "estimator") if texts else None,
+        "scheme": getattr(model._known.scheme, "version", None) if texts else None,
+        "classes": model.classes_.tolist(),
+        "features": count_features(model),
+        "passes": int(model.n_iter_),
+        "learned": model.n_seen_,
+        "updates": model.n_updates_,
+        "mistakes": model.n_mistakes_,
+        "merged": int(state.merged),
+        "columns": columns_of(notes),
+        "checkpoint": _run(notes.get("run")),
+        "tensors": [
+            {
+                "name": name,
+                "dtype": str(tensor.dtype),
+                "shape": list(tensor.shape),
+                "bytes": tensor.nbytes,
+            }
+            for name, tensor in opened.tensors.items()
+        ],
+        "top_features": [
+            {"label": label, "features": _top(model, label, top)}
+            for label in (model.classes_.tolist() if top else [])
+        ],
+    }
+
+
+def _plain(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
+    """Parameters as JSON can hold them."""
+    return {
+        name: _as_json(value) for name, value in sorted(parameters.items()) if name not in without
+    }
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _run(run: Any) -> dict[str, Any] | None:
+    """Where a checkpoint stands; the random state is of no interest."""
+    if not isinstance(run, dict):
+        return None
+    position = run.get("position")
+    position = position if isinstance(position, dict) else {}
+    kept = ("passes", "rows", "examples", "skipped")
+    return {
+        "position": {name: position.get(name) for name in kept},
+        "inputs": run.get("inputs"),
+        "options": run.get("options"),
+    }
+
+
+def _top(model: Any, label: Any, top: int) -> list[dict[str, Any]]:
+    """The features that speak most surely for a class."""
+    if isinstance(model, TextClassifier):
+        told = [
+            (each.feature, each.weight, each.variance) for each in model.top_features(label, top)
+        ]
+    else:
+        told = _top_numbers(model, label, top)
+    return [
+        {
+            "feature": feature,
+            "weight": weight,
+            "deviation": None if variance is None else sqrt(variance),
+        }
+        for feature, weight, variance in told
+        if weight > 0
+    ]
+
+
+def _top_numbers(model: Any, label: Any, top: int) -> list[tuple[str, float, float | None]]:
+    """The same for a model of numbers; of two classes, the first has the second's sign turned."""
+    k, two = model.classes_.tolist().index(label), model.classes_.size == 2
+    weights = model.coef_[0 if model.classes_.size <= 2 else k].astype(np.float64)
+    if two and k == 0:
+        weights = -weights
+    variances = None
+    bound = weights
+    if model._has_variance:
+        variances = model.variance_[0 if model.classes_.size <= 2 else k].astype(np.float64)
+        bound = weights - np.sqrt(variances)
+    best = np.argsort(-bound, kind="stable")[:top]
+    return [
+        (str(j), float(weights[j]), None if variances is None else float(variances[j]))
+        for j in best.tolist()
+    ]

@@ -1,0 +1,1 @@
+"""One module per file format, and how the format of an input is detected."""

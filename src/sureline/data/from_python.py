@@ -1,0 +1,265 @@
+"""The Python door: texts and labels from lists, NumPy, pandas, Polars and Arrow."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sureline.data.formats.string_slices import rows_not_utf8
+from sureline.data.labels import is_stringlike, plain
+from sureline.data.surrogates import mend_surrogates
+from sureline.errors import DataError, InvalidParameter
+
+_STR = {str}
+_LARGE = pa.large_string()
+_TWO = struct.Struct("=2q")
+
+
+def as_text(X: Any) -> pa.LargeStringArray:
+    """Texts as an Arrow array, without a copy where the texts are in one already.
+
+    Parameters
+    ----------
+    X : iterable of str
+        A list, tuple or iterator of strings, a NumPy array, a pandas or Polars series, a pyarrow
+        array, or anything that speaks the Arrow C data interface.
+
+    Returns
+    -------
+    pyarrow.LargeStringArray
+        The texts, without nulls, in valid UTF-8. A lone surrogate (half an emoji) becomes U+FFFD.
+
+    Examples
+    --------
+    >>> from sureline.data import as_text
+    >>> as_text(["one", "two"]).to_pylist()
+    ['one', 'two']
+    """
+    if type(X) is list:
+        return _from_list(X)
+    if isinstance(X, str | bytes | bytearray):
+        what = "one text" if isinstance(X, str) else "bytes"
+        raise InvalidParameter(f"give a list of texts, not {what}: [text]")
+    if isinstance(X, Mapping | Set):
+        raise InvalidParameter(f"give a list of texts, not a {type(X).__name__}")
+    if isinstance(X, np.ndarray):
+        return _from_numpy(X)
+    array = _arrow(X, "texts")
+    if array is not None:
+        return _from_arrow(array)
+    return _from_list(_listed(X, "texts"))
+
+
+def as_labels(y: Any) -> NDArray[Any]:
+    """Labels as a NumPy array: strings, numbers or booleans, as they are.
+
+    Parameters
+    ----------
+    y : iterable
+        A list, tuple or iterator, a NumPy array, a pandas or Polars series, a pyarrow array, or
+        anything that speaks the Arrow C data interface.
+
+    Returns
+    -------
+    numpy.ndarray
+        One label a row, none missing. Strings are a NumPy array of str; of objects where one ends
+        in a NUL character, which NumPy would drop.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sureline.data import as_labels
+    >>> as_labels(pa.array(["ham", "spam", "ham"]))
+    array(['ham', 'spam', 'ham'], dtype='<U4')
+    """
+    if isinstance(y, np.ndarray):
+        array = y
+    elif isinstance(y, str | bytes | bytearray):
+        raise InvalidParameter("give a list of labels, one a row, not one label")
+    elif isinstance(y, Mapping | Set):
+        raise InvalidParameter(f"give a list of labels, one a row, not a {type(y).__name__}")
+    else:
+        found = None if isinstance(y, list | tuple) else _arrow(y, "labels")
+        if found is not None:
+            return _labels_from_arrow(found)
+        array = _labels_from_list(_listed(y, "labels"))
+    if array.ndim == 0:
+        raise InvalidParameter("give a list of labels, one a row, not one label")
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        row = int(np.argmax(np.isnan(array).reshape(len(array), -1).any(axis=1)))
+        raise DataError(f"row {row}: the label is missing (NaN); leave such rows out")
+    if array.dtype.kind == "O":
+        for row, label in enumerate(array):
+            if _is_missing(label):
+                raise DataError(f"row {row}: the label is missing ({label}); leave such rows out")
+    return array
+
+
+def _listed(values: Any, what: str) -> list[Any]:
+    """What an iterable holds."""
+    if not isinstance(values, Iterable):
+        raise InvalidParameter(f"give a list of {what}, not {type(values).__name__}")
+    return list(values)
+
+
+def _arrow(values: Any, what: str) -> pa.Array | None:
+    """An Arrow array from what speaks Arrow; None for all else."""
+    if isinstance(values, pa.ChunkedArray):
+        return _one(values)
+    if isinstance(values, pa.Array):
+        return values
+    if hasattr(values, "column_names") or hasattr(values, "columns"):
+        raise InvalidParameter(f"give one column of {what}, not a table: table['column']")
+    try:
+        if hasattr(values, "__arrow_c_array__"):
+            return pa.array(values)
+        if hasattr(values, "__arrow_c_stream__"):
+            return _one(pa.chunked_array(values))
+    except (pa.ArrowException, UnicodeEncodeError, TypeError):
+        return None  # such as a series of objects: its values tell what is wrong
+    return None
+
+
+def _one(chunked: pa.ChunkedArray) -> pa.Array:
+    """All chunks as one array; without a copy if there is one chunk."""
+    if chunked.num_chunks == 1:
+        return chunked.chunk(0)
+    if not chunked.num_chunks:
+        return pa.array([], chunked.type)
+    chunks = [plain(chunk) for chunk in chunked.chunks]
+    if is_stringlike(chunks[0].type):  # together they may be more than 2 GB
+        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
+    return pa.concat_arrays(chunks)
+
+
+def _from_arrow(array: pa.Array) -> pa.LargeStringArray:
+    """Texts from an Arrow array."""
+    array = plain(array)
+    kind = array.type
+    if array.null_count:
+        row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+        raise DataError(f"row {row}: the text is missing (null); leave it out or give ''")
+    if pa.types.is_null(kind):
+        return pa.array([], pa.large_string())
+    if not is_stringlike(kind):
+        raise DataError(f"texts must be strings, not {kind}{_decode_hint(str(kind))}")
+    if not pa.types.is_large_string(kind):
+        array = array.cast(pa.large_string())
+    bad = rows_not_utf8(array)
+    if bad:
+        raise DataError(f"row {bad[0]}: the text is not valid UTF-8; decode it first")
+    return array
+
+
+def _decode_hint(kind: str) -> str:
+    """What to do about bytes."""
+    return "; decode them first (text.decode('utf-8'))" if "binary" in kind else ""
+
+
+def _from_numpy(array: NDArray[Any]) -> pa.LargeStringArray:
+    """Texts from a NumPy array."""
+    if array.ndim != 1:
+        raise InvalidParameter(
+            f"give texts in one dimension, not an array of shape {array.shape}: X[:, 0], X.ravel()"
+        )
+    if array.dtype.kind == "S":
+        raise DataError("texts must be strings, not bytes; decode them first (np.char.decode)")
+    if array.dtype.kind not in "UOT":
+        raise DataError(f"texts must be strings, not {array.dtype}")
+    return _from_list(array.tolist())
+
+
+def _from_list(texts: list[Any]) -> pa.LargeStringArray:
+    """Texts from a list."""
+    # Arrow would take bytes for text and None for null.
+    kinds = set(map(type, texts))
+    if kinds != _STR:
+        _check_strings(texts, kinds)
+    if len(texts) == 1:
+        return _single(texts[0])
+    try:
+        return _whole(pa.array(texts, _LARGE))
+    except UnicodeEncodeError:
+        return _whole(pa.array([mend_surrogates(text) for text in texts], _LARGE))
+
+
+def _single(text: str) -> pa.LargeStringArray:
+    """One text: programs ask for predictions of one text very often."""
+    data = mend_surrogates(text).encode("utf-8")
+    buffers = [None, pa.py_buffer(_TWO.pack(0, len(data))), pa.py_buffer(data)]
+    return pa.Array.from_buffers(_LARGE, 1, buffers, 0)
+
+
+def _whole(made: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    """What Arrow makes of a long list may come in chunks."""
+    return _one(made) if isinstance(made, pa.ChunkedArray) else made
+
+
+def _check_strings(texts: list[Any], kinds: set[type]) -> None:
+    """Raise a DataError at the first text that is not a string."""
+    if all(issubclass(kind, str) for kind in kinds):
+        return
+    for row, text in enumerate(texts):
+        if isinstance(text, str):
+            continue
+        if isinstance(text, bytes | bytearray):
+            raise DataError(
+                f"row {row}: the text is bytes, not a string; decode it first "
+                "(text.decode('utf-8'))"
+            )
+        if _is_missing(text):
+            raise DataError(f"row {row}: the text is missing ({text}); leave it out or give ''")
+        raise DataError(f"row {row}: the text is a {type(text).__name__}, not a string")
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether this stands for a value that is not there: None, NaN, or pandas' NA and NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
+
+
+def _labels_from_list(labels: list[Any]) -> NDArray[Any]:
+    """Labels from a list."""
+    kinds = set(map(type, labels))
+    for row, label in enumerate(labels if not kinds <= {str, int, bool, float} else ()):
+        if _is_missing(label):
+            raise DataError(f"row {row}: the label is missing ({label}); leave such rows out")
+    if str in kinds and not all(issubclass(kind, str) for kind in kinds):
+        row = next(row for row, label in enumerate(labels) if type(label) is not type(labels[0]))
+        raise DataError(
+            f"row {row}: the label {labels[row]!r} is not of the type of those before it; make all "
+            "labels strings, or all numbers"
+        )
+    if kinds and all(issubclass(kind, str) for kind in kinds):
+        return _strings(labels)
+    return np.asarray(labels)
+
+
+def _strings(labels: list[str]) -> NDArray[Any]:
+    """Strings as NumPy has them; as objects where it would drop a NUL at the end."""
+    if any(label.endswith("\0") for label in labels):
+        return np.array(labels, dtype=object)
+    return np.array(labels, dtype=np.str_)
+
+
+def _labels_from_arrow(array: pa.Array) -> NDArray[Any]:
+    """Labels from an Arrow array."""
+    array = plain(array)
+    if array.null_count:
+        row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+        raise DataError(f"row {row}: the label is missing (null); leave such rows out")
+    if is_stringlike(array.type):
+        codes = pc.dictionary_encode(array.cast(pa.large_string()))
+        names = _strings(codes.dictionary.to_pylist())
+        labels: NDArray[Any] = names[codes.indices.to_numpy(zero_copy_only=False)]
+        return labels
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        raise DataError("labels must be strings, not bytes; decode them first")
+    return np.asarray(array.to_numpy(zero_copy_only=False))

@@ -1,0 +1,1 @@
+"""The box of weights as a scikit-learn classifier."""

@@ -1,0 +1,337 @@
+"""Where the rule of a box and its kernels meet: solving one two-class problem, and streaming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.errors import DataError
+from sureline.features.rows import Rows
+from sureline.kernels.box.solvers import (
+    ASCEND,
+    CERTIFY,
+    COST,
+    DESCEND,
+    GATHER,
+    INTERVAL,
+    SPREAD_BOX,
+    UNFOLD,
+    WEIGH,
+)
+from sureline.kernels.compiling import pointer
+from sureline.rules import BatchRule
+from sureline.rules.box.problem import LOSSES
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# After a pass over all examples, so many over those that are neither at 0 nor at their cap.
+INNER = 5
+# That, and a look at where it leads to, more than once in samples so small that it costs nothing.
+TURNS = 5
+SMALL = 500
+
+TOO_LARGE = (
+    "the numbers in X are too large: a margin is no longer finite. Scale the features, for "
+    "instance with sklearn.preprocessing.MaxAbsScaler"
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows with their weights, all above 0, and the features that occur in them."""
+
+    rows: Rows
+    weight: Floats
+    counts: Floats  # by feature, in how many rows it occurs; first the constant one
+    touched: Integers
+    norms: Floats  # by row, squared, with the constant feature
+
+    @classmethod
+    def of(cls, rows: Rows, weight: Floats, features: int, constant: float) -> Sample:
+        """Count the features of `rows`."""
+        counts = np.empty(features + 1)
+        counts[0] = constant * len(rows)
+        counts[1:] = np.bincount(rows.indices, minlength=features)
+        norms, filled = np.full(len(rows), constant), np.diff(rows.indptr) > 0
+        with np.errstate(over="ignore"):
+            squares = np.square(rows.data, dtype=np.float64)
+            norms[filled] += np.add.reduceat(squares, rows.indptr[:-1][filled])
+        if not np.isfinite(norms).all():
+            raise DataError(TOO_LARGE)
+        return cls(rows, weight, counts, np.flatnonzero(counts).astype(np.int64), norms)
+
+    def summary(self) -> tuple[float, float, Floats]:
+        """The number of rows, the largest squared norm and the counts by feature."""
+        return float(len(self.rows)), float(self.norms.max()), self.counts
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights: the n of the average loss."""
+        return float(self.weight.sum())
+
+
+@dataclass
+class Stream:
+    """What the stochastic solver keeps: iterates, their weighted sums, counters, one box a class.
+
+    `clocks` holds the number of steps, the number of examples counted, the largest squared norm.
+    """
+
+    clocks: Floats
+    counts: Floats
+    stamps: Floats
+    boxes: Floats
+    sums: Floats
+
+    def averages(self) -> Floats:
+        """The average of all iterates, the t-th with weight t."""
+        steps = self.clocks[0]
+        if steps == 0.0:
+            return self.boxes.copy()
+        before = 0.5 * self.stamps * (self.stamps - 1.0)
+        last = 0.5 * steps * (steps + 1.0)
+        averaged: Floats = (self.sums + (last - before)[:, None] * self.boxes) / last
+        # A feature never touched has not moved, whatever rounding makes of its average.
+        averaged[:, self.stamps == 0.0] = self.boxes[:, self.stamps == 0.0]
+        return averaged
+
+    def copy(self) -> Stream:
+        """The same state in arrays of its own."""
+        return Stream(*(array.copy() for array in vars(self).values()))
+
+    def with_column(self, column: int, interval: tuple[float, float]) -> Stream:
+        """A state with one more class, whose box has been `interval` everywhere so far."""
+        before = 0.5 * self.stamps * (self.stamps - 1.0)
+        box = np.tile(np.array(interval), (self.stamps.size, 1))
+        boxes = np.insert(self.boxes, column, box, axis=0)
+        sums = np.insert(self.sums, column, before[:, None] * box, axis=0)
+        return Stream(self.clocks, self.counts, self.stamps, boxes, sums)
+
+    def with_both_sides(self) -> Stream:
+        """The state of two classes that share a box, with a box each: they mirror each other."""
+        mirror = np.array([-1.0, 1.0])
+        boxes, sums = (np.concatenate([each * mirror, each]) for each in (self.boxes, self.sums))
+        return Stream(self.clocks, self.counts, self.stamps, boxes, sums)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A box, the dual point that proves how good it is, and what both are worth."""
+
+    box: Floats
+    a: Floats
+    objective: float
+    gap: float
+    passes: int
+
+
+@dataclass(frozen=True)
+class BoxSolver:
+    """A rule with its parameters, a loss and a kind of number, ready to solve."""
+
+    rule: BatchRule
+    C: float
+    D: float
+    loss: str
+    dtype: str
+    constant: float  # 1.0 with an intercept, else 0.0
+
+    @cached_property
+    def _primal(self) -> Any:
+        return pointer(self.rule.primal, INTERVAL, self.rule.inlined)
+
+    @cached_property
+    def _prox(self) -> Any:
+        return pointer(self.rule.prox, INTERVAL, self.rule.inlined)
+
+    @cached_property
+    def _cost(self) -> Any:
+        return pointer(self.rule.cost, COST, self.rule.inlined)
+
+    @property
+    def start(self) -> tuple[float, float]:
+        """The interval of a feature that no example has touched."""
+        return 0.0, self.rule.start(self.C, self.D)
+
+    def fresh_box(self, features: int) -> Floats:
+        """A box that has seen nothing."""
+        return np.tile(np.array(self.start), (features + 1, 1))
+
+    def untouched_cost(self, sample: Sample) -> float:
+        """What the intervals cost that no example touches, all the same."""
+        features = sample.counts.size - 1 + int(self.constant)
+        return (features - sample.touched.size) * self.rule.cost(*self.start, self.C, self.D)
+
+    # -- the exact solver ----------------------------------------------------------------------
+
+    def solve(
+        self,
+        sample: Sample,
+        sign: Floats,
+        a: Floats,
+        rng: np.random.RandomState,
+        tol: float,
+        max_iter: int,
+    ) -> Solution:
+        """Dual coordinate ascent from `a` until the duality gap is at most `tol`."""
+        cap, kappa = self._limits(sample)
+        a = np.clip(a, 0.0, cap)
+        dual, box = np.zeros((sample.counts.size, 2)), self.fresh_box(sample.counts.size - 1)
+        self._gather(sample, sign, a, dual)
+        objective, gap, rounds = np.inf, np.inf, 0
+        while rounds < max_iter and gap > tol:
+            rounds += 1
+            order = rng.permutation(sign.size)
+            seen = self._ascend(sample, sign, cap, kappa, order, a, dual, np.empty((1, 0)))
+            if seen <= tol or rounds == max_iter:
+                self._gather(sample, sign, a, dual)
+                self._unfold(sample, dual, box)
+                objective, gap = self._certify(sample, sign, cap, kappa, a, dual, box)
+            turns = 0 if gap <= tol or rounds == max_iter else 1 if order.size > SMALL else TURNS
+            for _ in range(turns):
+                free = order[(a[order] > 0.0) & (a[order] < cap[order])]
+                if not free.size:
+                    break
+                trail = np.empty((INNER + 1, a.size))
+                trail[0] = a
+                self._ascend(sample, sign, cap, kappa, free, a, dual, trail[1:])
+                a, dual = self._leap(sample, sign, cap, kappa, trail, dual)
+        return Solution(box, a, objective, gap, rounds)
+
+    def _ascend(
+        self,
+        sample: Sample,
+        sign: Floats,
+        cap: Floats,
+        kappa: Floats,
+        order: Integers,
+        a: Floats,
+        dual: Floats,
+        trail: Floats,
+    ) -> float:
+        """A pass over the examples in `order` for each row of `trail`; see the kernel."""
+        curvature = sample.norms * self.rule.steepest(self.D) + kappa
+        seen = float(
+            ASCEND.compiled(self.dtype)(
+                *(*sample.rows, sign, cap, kappa, curvature, order, LOSSES[self.loss][0]),
+                *(self.constant, self.C, self.D, self._primal, a, dual, trail),
+            )
+        )
+        if not np.isfinite(seen):
+            raise DataError(TOO_LARGE)
+        return seen
+
+    def _leap(
+        self,
+        sample: Sample,
+        sign: Floats,
+        cap: Floats,
+        kappa: Floats,
+        trail: Floats,
+        dual: Floats,
+    ) -> tuple[Floats, Floats]:
+        """Where the last passes lead to, if it is higher than where they are; Anderson's way.
+
+        On one face of the feasible points passes in a fixed order are nearly a linear map, whose
+        fixed point is a combination of the points on the way.
+        """
+        steps = np.diff(trail, axis=0)
+        square = steps @ steps.T
+        square[np.diag_indices_from(square)] += 1e-10 * np.trace(square)
+        try:
+            shares = np.linalg.solve(square, np.ones(len(steps)))
+        except np.linalg.LinAlgError:
+            return trail[-1].copy(), dual
+        far = np.clip((shares / shares.sum()) @ trail[1:], 0.0, cap)
+        if not np.isfinite(far).all():
+            return trail[-1].copy(), dual
+        there = np.zeros_like(dual)
+        self._gather(sample, sign, far, there)
+        # The difference of the two values, but for the features that no example touches.
+        higher = LOSSES[self.loss][0] * (far - trail[-1]).sum()
+        higher -= 0.5 * kappa @ (np.square(far) - np.square(trail[-1]))
+        higher += WEIGH.compiled(self.dtype)(
+            sample.touched, self.C, self.D, self._primal, self._cost, there, dual
+        )
+        return (far, there) if higher > 0.0 else (trail[-1].copy(), dual)
+
+    def _limits(self, sample: Sample) -> tuple[Floats, Floats]:
+        """The cap and the κ of every example in the average loss."""
+        _, kappa, cap = LOSSES[self.loss]
+        share = sample.weight / sample.total
+        return cap * share, kappa / share
+
+    def _gather(self, sample: Sample, sign: Floats, a: Floats, dual: Floats) -> None:
+        GATHER.compiled(self.dtype)(*sample.rows, sign, a, self.constant, dual)
+
+    def _unfold(self, sample: Sample, dual: Floats, box: Floats) -> None:
+        UNFOLD.compiled(self.dtype)(sample.touched, self.C, self.D, self._primal, dual, box)
+
+    def _certify(
+        self,
+        sample: Sample,
+        sign: Floats,
+        cap: Floats,
+        kappa: Floats,
+        a: Floats,
+        dual: Floats,
+        box: Floats,
+    ) -> tuple[float, float]:
+        """The objective at `box` and how far it is, at most, above the optimum."""
+        level, out = LOSSES[self.loss][0], np.empty(3)
+        CERTIFY.compiled(self.dtype)(
+            *(*sample.rows, sign, cap, kappa, level, self.constant, self.C, self.D),
+            *(sample.touched, self._primal, self._cost, a, dual, box, out),
+        )
+        if not np.isfinite(out).all():
+            raise DataError(TOO_LARGE)
+        return float(out[0] + out[1] + self.untouched_cost(sample)), max(0.0, float(out[2]))
+
+    # -- the stochastic solver -----------------------------------------------------------------
+
+    def begin(self, features: int, columns: int) -> Stream:
+        """A stream that has seen nothing."""
+        boxes = np.tile(self.fresh_box(features), (columns, 1, 1))
+        counts, stamps = np.zeros(features + 1), np.zeros(features + 1)
+        return Stream(np.zeros(3), counts, stamps, boxes, np.zeros_like(boxes))
+
+    def descend(
+        self,
+        stream: Stream,
+        rows: Rows,
+        codes: Integers,
+        weight: Floats,
+        order: Integers,
+        counting: bool,
+        answers: Floats,
+    ) -> None:
+        """One step an example, in `order`; see the kernel."""
+        level, kappa, cap = LOSSES[self.loss]
+        failed = DESCEND.compiled(self.dtype)(
+            *(*rows, codes, weight, order, level, kappa, cap, self.constant, self.C, self.D),
+            *(counting, self._prox, stream.clocks, stream.counts, stream.stamps),
+            *(stream.boxes, stream.sums, answers),
+        )
+        if failed >= 0:
+            raise DataError(f"row {failed}: {TOO_LARGE}")
+
+    def certify(
+        self, sample: Sample, sign: Floats, answers: Floats, box: Floats
+    ) -> tuple[Floats, float, float]:
+        """A dual point from averaged slopes, the objective at `box` and the gap between them."""
+        cap, kappa = self._limits(sample)
+        a, dual = np.clip(answers, 0.0, cap), np.zeros((sample.counts.size, 2))
+        self._gather(sample, sign, a, dual)
+        return (a, *self._certify(sample, sign, cap, kappa, a, dual, box))
+
+
+def spread(rows: Rows, boxes: Floats, constant: float) -> tuple[Floats, Floats]:
+    """x·μ and |x|·σ of every row, by class."""
+    means, reach = np.empty((len(rows), len(boxes))), np.empty((len(rows), len(boxes)))
+    SPREAD_BOX.compiled(rows.data.dtype.name)(*rows, boxes, constant, means, reach)
+    return means, reach

@@ -1,0 +1,367 @@
+"""Models to files and back: `save`, `load`, and the parts that a model's file is made of.
+
+A file keeps what decides every later answer, bit for bit: the parameters, the labels, the counters
+and the arrays. Features that nothing was learned of are left out where that makes the file much
+smaller. What is read is checked against what the parameters imply before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import reprlib
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sureline.errors import InvalidParameter, ModelFileError
+from sureline.model.file import Opened, read, write
+from sureline.model.lock import Gate
+from sureline.model.serialize import (
+    LARGEST,
+    Array,
+    Json,
+    Tensors,
+    as_bytes,
+    check_labels,
+    is_whole,
+    labels_from_json,
+    labels_to_json,
+    member,
+    short,
+    state_from_parts,
+    state_parts,
+    strings_from_tensors,
+    strings_to_tensors,
+    text_of,
+    whole,
+)
+from sureline.rules import rules
+
+DEEPEST = 6  # how deep parameters may be nested
+
+
+def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Json] | None = None) -> None:
+    """Write a fitted model to a file, from which `load` makes the same model.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted sureline classifier.
+    path : str or path
+        Where to write; ``.sureline`` is the usual ending. An existing file is replaced once the
+        new one is complete.
+    notes : dict, default=None
+        Anything else to keep in the file's metadata, as far as JSON can hold it. `load` leaves it
+        alone; ``sureline.model.file.read(path).metadata["notes"]`` gives it back.
+
+    Raises
+    ------
+    ModelFileError
+        If the model cannot be saved as it is, or the file not be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sureline import AROWClassifier, load
+    >>> from sureline.estimators import save
+    >>> model = AROWClassifier(random_state=0).fit([[0.0, 1.0], [1.0, 0.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.sureline")
+    ...     load(f"{folder}/model.sureline").predict([[2.0, 0.0]]).tolist()
+    ['yes']
+    """
+    if not isinstance(model, Saving):
+        raise ModelFileError(
+            f"cannot save {reprlib.repr(model)}: it is not a sureline model; give a fitted "
+            "classifier such as AROWClassifier"
+        )
+    check_is_fitted(model)
+    gate: Gate | None = getattr(model, "_gate", None)
+    with gate.writing if gate else nullcontext():  # others may predict meanwhile, but not learn
+        metadata, tensors = model._parts()
+        write(path, metadata if notes is None else {**metadata, "notes": dict(notes)}, tensors)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that was saved in a file.
+
+    Nothing in the file is executed, and it is checked before it is used: a damaged or foreign file
+    gives an error. Large arrays are mapped, not read: they take memory as they are used, and
+    learning further leaves the file alone.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that `save` wrote.
+
+    Returns
+    -------
+    estimator
+        A fitted classifier of the class that was saved. It predicts the same, bit for bit, and
+        goes on learning as the saved one would have.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no such file, or it holds no model that can be trusted.
+    """
+    return restore(path, read(path))
+
+
+def restore(path: str | os.PathLike[str], opened: Opened) -> Any:
+    """The model in a file that is open."""
+    try:
+        cls = class_named(text_of(opened.metadata, "estimator"))
+        return cls._from_parts(opened.metadata, opened.tensors)
+    except ModelFileError as problem:
+        raise ModelFileError(f"{path} cannot be loaded: {problem}") from None
+
+
+class Saving:
+    """A model that can be saved."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, from which `sureline.load` makes the same model.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; ``.sureline`` is the usual ending. An existing file is replaced once
+            the new one is complete.
+        """
+        save(self, path)
+
+    def _parts(self) -> tuple[dict[str, Json], Tensors]:
+        """What the file of this model holds: metadata and tensors."""
+        return classifier_parts(self)
+
+    @classmethod
+    def _from_parts(cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array]) -> Self:
+        """The model whose file holds these metadata and tensors."""
+        model: Self = classifier_from_parts(cls, metadata, tensors)
+        return model
+
+
+def class_named(name: str) -> Any:
+    """The class of sureline that has this name and whose models can be saved."""
+    from sureline import estimators
+
+    for rule in rules().values():
+        if rule.estimator == name:
+            return estimators.classifier_for(rule.name)
+    found = getattr(estimators, name, None) if name in estimators.__all__ else None
+    if isinstance(found, type) and "_from_parts" in vars(found):
+        return found
+    raise ModelFileError(
+        f"it holds a model of the class {short(name)}, which this sureline does not have; "
+        "upgrade sureline, or add the rule that brings the class"
+    )
+
+
+# -- classifiers on numbers --------------------------------------------------------------------
+
+
+def classifier_parts(
+    model: Any, features: int | None = None, expected: int | None = None
+) -> tuple[dict[str, Json], Tensors]:
+    """What the file of an online classifier holds: metadata and tensors.
+
+    `features` and `expected` are those of `state_parts`.
+    """
+    owner, state = type(model).__name__, model._state
+    if not model._labels.size:
+        raise ModelFileError(f"cannot save {owner}: it has not met a class yet; train it first")
+    learner = model._learner()
+    if learner.layout != state.layout:
+        raise ModelFileError(
+            f"cannot save {owner}: it was trained as {state.layout}, which set_params has changed "
+            f"to {learner.layout}; change it back, or fit anew"
+        )
+    fields, tensors = state_parts(state, model.memory_limit_gb, features, expected)
+    metadata = {
+        "estimator": name_of(model),
+        "parameters": parameters_to_json(model),
+        "labels": labels_to_json(model._labels),
+        "state": fields,
+        "n_iter": int(model.n_iter_),
+    }
+    if hasattr(model, "validation_scores_"):
+        metadata["validation_scores"] = [float(score) for score in model.validation_scores_]
+    return metadata, tensors | name_tensors(model)
+
+
+def name_tensors(model: Any) -> Tensors:
+    """The names of the columns that a model was fitted on, where they had any."""
+    if not hasattr(model, "feature_names_in_"):
+        return {}
+    return strings_to_tensors("feature_names", model.feature_names_in_)
+
+
+def take_names(model: Any, tensors: Mapping[str, Array], features: int) -> None:
+    """Give a model the names of its columns, where there are any."""
+    if "feature_names" in tensors:
+        names = strings_from_tensors("feature_names", tensors)
+        if len(names) != features:
+            raise ModelFileError(f"it names {len(names):,} features and has {features:,} of them")
+        model.feature_names_in_ = np.array(names, object)
+
+
+def classifier_from_parts(
+    cls: Any,
+    metadata: Mapping[str, Json],
+    tensors: Mapping[str, Array],
+    expected: int | None = None,
+    weighs: Callable[[Any], tuple[str | None, bool]] | None = None,
+) -> Any:
+    """The online classifier of class `cls` whose file holds these metadata and tensors.
+
+    `expected` is that of `state_from_parts`; `weighs` tells what the classifier does with counts.
+    """
+    model = parameters_from_json(cls, member(metadata, "parameters", dict))
+    try:
+        if weighs is not None:
+            model._weighting = weighs(model)
+        learner = model._learner()
+    except InvalidParameter as problem:
+        raise ModelFileError(f"its parameters do not exist: {problem}") from None
+    labels = labels_from_json(metadata.get("labels"))
+    fields = member(metadata, "state", dict)
+    state = state_from_parts(learner.layout, fields, tensors, model.memory_limit_gb, expected)
+    check_labels(labels, state)
+    model._state, model._labels, model.classes_ = state, labels, np.sort(labels)
+    model.n_features_in_ = state.features
+    model.n_iter_ = whole(metadata, "n_iter", 0, LARGEST)
+    if "validation_scores" in metadata:
+        scores = member(metadata, "validation_scores", list)
+        if not all(isinstance(score, float) for score in scores):
+            raise ModelFileError(f"its validation_scores are {short(scores)}")
+        model.validation_scores_ = scores
+    take_names(model, tensors, state.features)
+    return model
+
+
+# -- parameters --------------------------------------------------------------------------------
+
+
+def name_of(model: Any) -> str:
+    """The name under which `load` finds the class of `model`."""
+    name = type(model).__name__
+    try:
+        known = class_named(name) is type(model)
+    except ModelFileError:
+        known = False
+    if not known:
+        raise ModelFileError(
+            f"cannot save {name}: load() makes only classes that sureline has; save a model of "
+            "the class that it was derived from"
+        )
+    return name
+
+
+def parameters_to_json(model: Any) -> dict[str, Json]:
+    """The parameters of an estimator; a random generator is kept as None."""
+    owner, made = type(model).__name__, {}
+    for name, value in model.get_params(deep=False).items():
+        if name == "random_state" and not isinstance(value, (int, np.integer)):
+            value = None
+        try:
+            made[name] = value_to_json(value)
+        except ModelFileError as problem:
+            raise ModelFileError(f"cannot save {owner}: {name}={problem}") from None
+    return made
+
+
+def parameters_from_json(cls: Any, stored: Mapping[str, Json]) -> Any:
+    """An unfitted estimator of class `cls` with the stored parameters; others keep their default.
+
+    Only what every online classifier needs to know is checked here; the learner checks the rest.
+    """
+    known = set(cls().get_params(deep=False))
+    unknown = sorted(set(stored) - known)
+    if unknown:
+        raise ModelFileError(
+            f"{cls.__name__} has no parameter {short(unknown[0])} in this sureline; upgrade it"
+        )
+    values = {name: value_from_json(value) for name, value in stored.items()}
+    seed = values.get("random_state")
+    if not (seed is None or is_whole(seed, 0, 2**32 - 1)):
+        raise ModelFileError(f"its random_state is {short(seed)}")
+    weights = values.get("class_weight")
+    if isinstance(weights, dict):
+        if not all(isinstance(each, Real) for each in weights.values()):
+            raise ModelFileError(f"its class_weight is {short(weights)}")
+    elif weights is not None and weights != "balanced":
+        raise ModelFileError(f"its class_weight is {short(weights)}")
+    return cls(**values)
+
+
+def value_to_json(value: Any, depth: int = 0) -> Json:
+    """A parameter's value as JSON; what JSON has no word for becomes an object that names it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and abs(value) < 2**63:
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bytes):
+        return {"bytes": value.decode("latin-1")}
+    if depth < DEEPEST:
+        if isinstance(value, Mapping):
+            return {"mapping": [[_key(key), value_to_json(value[key], depth + 1)] for key in value]}
+        if isinstance(value, (list, tuple)):
+            items = [value_to_json(item, depth + 1) for item in value]
+            return {"tuple": items} if isinstance(value, tuple) else items
+        if isinstance(value, Saving):
+            return {"estimator": name_of(value), "parameters": parameters_to_json(value)}
+    raise ModelFileError(
+        f"{reprlib.repr(value)} cannot be kept in a file; numbers, text, lists and dictionaries can"
+    )
+
+
+def _key(key: Any) -> Json:
+    """The key of a dictionary: a label of any kind."""
+    if not isinstance(key, (str, bytes, int, float, np.generic)):
+        raise ModelFileError(f"{reprlib.repr(key)} as a key cannot be kept in a file")
+    return value_to_json(key)
+
+
+def value_from_json(stored: Json, depth: int = 0) -> Any:
+    """The parameter's value that `value_to_json` wrote."""
+    if depth > DEEPEST:
+        raise ModelFileError("its parameters are nested too deeply")
+    if isinstance(stored, list):
+        return [value_from_json(item, depth + 1) for item in stored]
+    if isinstance(stored, int) and abs(stored) >= 2**63:
+        raise ModelFileError(f"a parameter is {short(stored)}")
+    if not isinstance(stored, dict):
+        return stored
+    if set(stored) == {"estimator", "parameters"}:
+        cls = class_named(text_of(stored, "estimator"))
+        return parameters_from_json(cls, member(stored, "parameters", dict))
+    kind, content = next(iter(stored.items())) if len(stored) == 1 else ("", None)
+    if kind == "tuple" and isinstance(content, list):
+        return tuple(value_from_json(item, depth + 1) for item in content)
+    if kind == "float" and content in ("inf", "-inf", "nan"):
+        return float(content)
+    if kind == "bytes" and isinstance(content, str):
+        return as_bytes(content)
+    if kind == "mapping" and isinstance(content, list):
+        made = {}
+        for pair in content:
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise ModelFileError(f"a parameter has the entry {short(pair)}")
+            key = value_from_json(pair[0], depth + 1)
+            if not isinstance(key, (str, bytes, int, float)):
+                raise ModelFileError(f"a parameter has the key {short(key)}")
+            made[key] = value_from_json(pair[1], depth + 1)
+        return made
+    raise ModelFileError(f"a parameter is {short(stored)}")

@@ -1,0 +1,225 @@
+"""`merge`: one classifier from several that were trained apart, on shards or at different times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sureline.errors import DataError, InvalidParameter
+from sureline.estimators.prediction import Predicting
+from sureline.model import State
+from sureline.model.learner import Learner
+from sureline.model.merge.states import How, Indices, check_how, merge_states
+from sureline.model.serialize import with_features
+
+M = TypeVar("M")
+
+# What only decides how `fit` goes through its examples may differ between models.
+FREE = (
+    "max_iter",
+    "shuffle",
+    "random_state",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+    "class_weight",
+    "memory_limit_gb",
+    "n_jobs",
+)
+
+
+def merge(models: Iterable[M], how: How = "kl") -> M:
+    """One model from several that were trained apart; those given are left alone.
+
+    Parameters
+    ----------
+    models : list of fitted classifiers
+        Of one class and with the same parameters, those aside that only steer `fit`. They may know
+        different classes and different numbers of features: what a model has not met is there as
+        a model begins.
+    how : {"kl", "mean", "product", "product-prior"}, default="kl"
+        ``"kl"``, the Gaussian nearest to all models, as sure as they are on average: weights are
+        averaged by how sure each model is of them. ``"product"``, the same weights with all
+        precisions added. ``"product-prior"``, as if one model had met all examples: what the
+        models began with is counted once. ``"mean"``, plain averages, the only way for rules that
+        keep no variances.
+
+    Returns
+    -------
+    classifier
+        A new model, which can be trained further. Parameters that may differ are those of the
+        first. A model that was merged itself counts as many times as models went into it.
+
+    Raises
+    ------
+    InvalidParameter
+        If the models do not fit each other: the message says what differs.
+
+    Examples
+    --------
+    >>> from sureline import AROWClassifier, merge
+    >>> one = AROWClassifier(random_state=0).fit([[1, 0, 0], [0, 1, 0]], ["spam", "ham"])
+    >>> two = AROWClassifier(random_state=0).fit([[0, 0, 1], [0, 1, 0]], ["spam", "ham"])
+    >>> merge([one, two]).predict([[1, 0, 0], [0, 0, 1], [0, 1, 0]]).tolist()
+    ['spam', 'spam', 'ham']
+    """
+    given: list[Any] = list(models)
+    check_class(given)
+    first = given[0]
+    if hasattr(first, "_merge"):  # a class that has more to merge than a state
+        return cast(M, first._merge(given, how))
+    learner = check_models(given)
+    check_how(learner, how, "merge")
+    model = type(first)(**first.get_params(deep=False))
+    with ExitStack() as held:
+        for each in sorted(given, key=id):  # in one order everywhere, so that none wait in a ring
+            held.enter_context(each._gate.writing)
+        model._state, model._labels = merged_state(learner, given, how)
+        names = _feature_names(given, model._state.features)
+    model.classes_ = np.sort(model._labels)
+    model.n_features_in_ = model._state.features
+    model.n_iter_ = max(each.n_iter_ for each in given)
+    if names is not None:
+        model.feature_names_in_ = names
+    return cast(M, model)
+
+
+class Merging:
+    """A model that can be merged with others."""
+
+    def merge(self, *others: Any, how: How = "kl") -> Self:
+        """A new model from this one and others that were trained apart; see `sureline.merge`.
+
+        Parameters
+        ----------
+        *others : fitted classifiers
+            Of the same class and with the same parameters.
+        how : {"kl", "mean", "product", "product-prior"}, default="kl"
+            How weights and their uncertainty are combined.
+
+        Returns
+        -------
+        classifier
+            The merged model, which can be trained further; this one is left alone.
+        """
+        merged: Self = merge([self, *others], how)
+        return merged
+
+
+def merged_state(
+    learner: Learner,
+    models: Sequence[Any],
+    how: How,
+    rows: Sequence[Indices | None] | None = None,
+    features: int = 0,
+) -> tuple[State, NDArray[Any]]:
+    """The merged state and the labels of its columns.
+
+    `rows` tells where among `features` the features of each model go; without it they stay.
+    """
+    first = models[0]
+    if len(models) == 1:
+        return first._state.copy(), first._labels.copy()
+    limit, owner = first.memory_limit_gb, f"merge of {type(first).__name__}"
+    labels = merged_labels([model._labels for model in models])
+    states = [model._state for model in models]
+    if rows is None:
+        rows = [None] * len(models)
+        features = max(state.features for state in states)
+    states = [
+        state if places is None else with_features(state, places.size)
+        for state, places in zip(states, rows, strict=True)
+    ]
+    classes = [np.searchsorted(labels, model._labels) for model in models]
+    wide = labels.size > 2 or any(state.wide for state in states)
+    learner.layout.check(features, labels.size if wide else 1, limit, owner)
+    if wide:
+        states = [state if state.wide else learner.widen(state, limit, owner) for state in states]
+        columns = classes
+    else:
+        columns = [np.zeros(1, np.intp) for _ in models]
+    return merge_states(learner, states, columns, rows, features, how, classes), labels
+
+
+def check_class(models: Sequence[Any]) -> None:
+    """Refuse models that are not fitted, or not of one class."""
+    if not models:
+        raise InvalidParameter("merge needs at least one model, got none")
+    first = models[0]
+    for number, model in enumerate(models, 1):
+        if not (isinstance(model, Predicting) or hasattr(type(model), "_merge")):
+            raise InvalidParameter(
+                f"merge takes fitted sureline classifiers, but model {number} is of class "
+                f"{type(model).__name__}"
+            )
+        if type(model) is not type(first):
+            raise InvalidParameter(
+                f"merge takes models of one class, but model 1 is {type(first).__name__} and model "
+                f"{number} is {type(model).__name__}"
+            )
+        check_is_fitted(model)
+
+
+def check_models(models: Sequence[Any]) -> Learner:
+    """The learner that online classifiers of one class share, or what differs between them."""
+    first = models[0]
+    for number, model in enumerate(models, 1):
+        if not model._labels.size:
+            raise InvalidParameter(f"merge: model {number} has not met a class yet; leave it out")
+    expected: dict[str, Any] = first.get_params(deep=False)
+    for number, model in enumerate(models, 1):
+        for name, value in model.get_params(deep=False).items():
+            if name not in FREE and value != expected[name]:
+                raise InvalidParameter(
+                    f"merge takes models with the same parameters, but {name} is "
+                    f"{expected[name]!r} in model 1 and {value!r} in model {number}"
+                )
+        learner: Learner = model._learner()
+        if learner.layout != model._state.layout:
+            raise InvalidParameter(
+                f"merge: model {number} was trained as {model._state.layout}, which set_params has "
+                f"changed to {learner.layout}; change it back, or fit anew"
+            )
+    return learner
+
+
+def merged_labels(several: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """All labels, sorted; text and numbers cannot be mixed."""
+    kinds = ["text" if labels.dtype.kind in "USOT" else "numbers" for labels in several]
+    for number, kind in enumerate(kinds, 1):
+        if kind != kinds[0]:
+            raise DataError(f"merge: labels are {kinds[0]} in model 1 and {kind} in model {number}")
+    try:
+        union = np.unique(np.concatenate(several))
+    except TypeError:
+        raise DataError("merge: the labels of the models cannot be sorted together") from None
+    for number, labels in enumerate(several, 1):
+        if not set(labels.tolist()) <= set(union.tolist()):
+            raise DataError(
+                f"merge: no dtype holds the labels of all models exactly; those of model {number} "
+                f"are {labels.dtype}, together they would become {union.dtype}"
+            )
+    return union
+
+
+def _feature_names(models: Sequence[Any], features: int) -> NDArray[Any] | None:
+    """The names of the features if all models have them; they must name the same features."""
+    if not all(hasattr(model, "feature_names_in_") for model in models):
+        return None
+    longest = next(model for model in models if model._state.features == features)
+    names: NDArray[Any] = longest.feature_names_in_
+    for number, model in enumerate(models, 1):
+        own = model.feature_names_in_
+        differ = np.flatnonzero(own != names[: own.size])
+        if differ.size:
+            k = differ[0]
+            raise DataError(
+                f"merge: feature {k} is named {own[k]!r} in model {number} and {names[k]!r} in "
+                "another; give all models the same columns in the same order"
+            )
+    return names.copy()

@@ -1,0 +1,1 @@
+"""Learning with several threads: shards that are merged."""

@@ -1,0 +1,1 @@
+"""Classifier and vectorizer for raw text."""

@@ -1,0 +1,154 @@
+"""From an estimator's parameters to the learner they describe, or to what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
+
+from sureline.errors import InvalidParameter
+from sureline.model.learner import SCHEMES, Learner
+from sureline.rules import Parameter, Rule, rules
+
+FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
+MEMORY = Parameter("memory_limit_gb", 4.0, 0.0, np.inf, "")
+EVERY = 2**31  # competitors="all"
+
+
+def choose_learner(estimator: Any) -> Learner:
+    """The learner for the estimator's parameters, all of which are checked here."""
+    owner, rule = type(estimator).__name__, choose_rule(estimator)
+    for name in ("max_iter", "n_iter_no_change"):
+        check_whole(getattr(estimator, name), name, owner)
+    if estimator.competitors != "all":
+        check_whole(estimator.competitors, "competitors", owner, " or 'all'")
+    for name in ("shuffle", "fit_intercept", "early_stopping"):
+        value = getattr(estimator, name)
+        if not isinstance(value, (bool, np.bool_)):
+            raise InvalidParameter(f"{owner}: {name} must be True or False, got {value!r}")
+    choices = {"dtype": ("float32", "float64"), "scheme": tuple(SCHEMES), **rule.choices}
+    for name, allowed in choices.items():
+        value = getattr(estimator, name)
+        if value not in allowed:
+            raise InvalidParameter(
+                f"{owner}: {name} must be {' or '.join(map(repr, allowed))}, got {value!r}"
+            )
+    for shared in (FRACTION, MEMORY):
+        shared.check(getattr(estimator, shared.name), owner)
+    values = {p.name: p.check(getattr(estimator, p.name), owner) for p in rule.parameters}
+    for name, allowed in rule.choices.items():
+        values[name] = float(allowed.index(getattr(estimator, name)))
+    covariance = choose_covariance(estimator, rule)
+    if estimator.calibration not in (None, "online"):
+        raise InvalidParameter(
+            f"{owner}: calibration must be None or 'online', got {estimator.calibration!r}"
+        )
+    if estimator.calibration is not None and covariance == "identity":
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} keeps no variances and tells no probabilities, so that "
+            "there is nothing to calibrate; set calibration=None"
+        )
+    return Learner(
+        rule,
+        values,
+        covariance,
+        estimator.dtype,
+        bool(estimator.fit_intercept),
+        EVERY if estimator.competitors == "all" else int(estimator.competitors),
+        estimator.scheme,
+        estimator._weighting[0],
+        estimator._weighting[1],
+        estimator.calibration is not None,
+        any(p.auto and getattr(estimator, p.name) == "auto" for p in rule.parameters),
+    )
+
+
+def check_whole(value: object, name: str, owner: str, or_else: str = "") -> None:
+    """Refuse what is not a whole number of at least 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+        raise InvalidParameter(
+            f"{owner}: {name} must be a whole number of at least 1{or_else}, got {value!r}"
+        )
+
+
+def choose_class_weights(
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], owner: str
+) -> NDArray[np.float64]:
+    """The weight of each class, as the parameter `class_weight` gives it."""
+    if class_weight is None:
+        return np.ones(classes.size)
+    if isinstance(class_weight, Mapping):
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+    elif isinstance(class_weight, str) and class_weight == "balanced":
+        weights = compute_class_weight("balanced", classes=classes, y=y)
+    else:
+        raise InvalidParameter(
+            f"{owner}: class_weight must be 'balanced', a dictionary by label or None, got "
+            f"{class_weight!r}"
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise InvalidParameter(
+            f"{owner}: class_weight must hold finite weights of at least 0, got {weights}"
+        )
+    return np.asarray(weights, np.float64)
+
+
+def choose_rule(estimator: Any) -> Rule:
+    """The registered rule that the estimator's class offers under its present parameters."""
+    names = {cls.__name__ for cls in type(estimator).__mro__}
+    offered = [rule for rule in rules().values() if rule.estimator in names]
+    for rule in offered:
+        if all(getattr(estimator, key) == value for key, value in rule.settings.items()):
+            return rule
+    key = next(iter(offered[0].settings))
+    allowed = " or ".join(repr(rule.settings[key]) for rule in offered)
+    raise InvalidParameter(
+        f"{type(estimator).__name__}: {key} must be {allowed}, got {getattr(estimator, key)!r}"
+    )
+
+
+def settings_of(estimator: Any) -> tuple[Rule, dict[str, Any]]:
+    """The rule of an online classifier, and the values of what belongs to the rule."""
+    rule = choose_rule(estimator)
+    names = [parameter.name for parameter in rule.parameters] + list(rule.choices)
+    if rule.covariances and rule.covariances != ("identity",):
+        names.append("covariance")
+    return rule, {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
+def choose_covariance(estimator: Any, rule: Rule) -> str:
+    """The covariance, if the rule has it with the scheme; or which combinations there are."""
+    owner, scheme = type(estimator).__name__, estimator.scheme
+    covariance: str = getattr(estimator, "covariance", "identity")
+    if covariance not in (rule.covariances or ("identity",)):
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} has no covariance={covariance!r}; "
+            f"choose one of {', '.join(map(repr, rule.covariances))}"
+        )
+    if scheme == "one-vs-rest":
+        if estimator.competitors != 1:
+            raise InvalidParameter(
+                f"{owner}: scheme='one-vs-rest' compares every class with all others, so that "
+                f"competitors must be left at 1, got {estimator.competitors!r}"
+            )
+    elif not rule.several and (estimator.competitors != 1 or scheme != "sequential"):
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} compares an example with its strongest rival "
+            f"only, so that competitors must be 1 and scheme 'sequential' or 'one-vs-rest', got "
+            f"{estimator.competitors!r} and {scheme!r}"
+        )
+    if covariance not in rule.schemes[scheme]:
+        exist = "; ".join(
+            f"{each!r} with {' or '.join(map(repr, kinds))}"
+            for each, kinds in rule.schemes.items()
+            if kinds
+        )
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} has no scheme={scheme!r} with "
+            f"covariance={covariance!r}; there is {exist}"
+        )
+    return covariance

@@ -1,0 +1,168 @@
+"""One set of columns from several that grew apart, and where each of theirs went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.features.names import Names
+from sureline.features.vocabulary import KEPT_NAMES, MOST_NAMES, SMALLEST, Hashing, Held, Vocabulary
+from sureline.kernels.text.vocabulary import ENLARGE, PRUNE
+from sureline.kernels.text.vocabulary_merge import COPY_NAMES, ENTER_KEYS
+
+Indices = NDArray[np.intp]
+Counts = NDArray[np.int64]
+# Runs a function on each of some things, perhaps in threads, and gives the results in order.
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+
+
+def one_by_one(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
+    """What `work` makes of each thing, without threads."""
+    return [work(thing) for thing in things]
+
+
+def join_vocabularies(
+    several: Sequence[Vocabulary], begun: Vocabulary | None = None, run: Run = one_by_one
+) -> tuple[Vocabulary, list[Indices]]:
+    """All features of all vocabularies, and the new columns of each one's.
+
+    Those of the first one come first; or those of `begun`, if all are copies of it that have grown.
+    Texts that had a feature add up, and those that `begun` had counted before count once. So they
+    do for features that have no column yet; one that has had texts enough when all are counted gets
+    its column from the next text that has it.
+    """
+    first = begun if begun is not None and begun.features else several[0]
+    others = [each for each in several if each is not first]
+    waiting, counts = _waiting(several, begun)
+    room = first.features + sum(each.features for each in others) + waiting.size
+    table = np.zeros((1 << int(2 * room + SMALLEST).bit_length(), 2), np.uint64)
+
+    every = [first, *others]
+    names = _roomy_names(every)
+
+    def prepare(each: Vocabulary) -> NDArray[np.uint64]:
+        if each is not first:
+            return each.keys()
+        PRUNE.compiled("float64")(first.held.table, np.arange(first.features), table)
+        return table[:0, 0]
+
+    keys = run(prepare, every)
+    places = [np.arange(first.features)]
+    sizes = [first.features]
+    for own in keys[1:]:
+        places.append(np.empty(own.size, np.int64))
+        sizes.append(ENTER_KEYS.compiled("float64")(own, table, sizes[-1], places[-1]))
+    maps = {id(each): own for each, own in zip(every, places, strict=True)}
+    seen, letters = run(
+        lambda add: add(),
+        [
+            lambda: _seen(several, begun, maps, sizes[-1]),
+            lambda: _fill_names(names, every, places, sizes),
+        ],
+    )
+    strange = ~_known(waiting, table)
+    entries = np.column_stack([waiting, (-np.minimum(counts, first.least - 1)).view(np.uint64)])
+    ENLARGE.compiled("float64")(np.ascontiguousarray(entries[strange]), table)
+    joined = Vocabulary(first.least, first.most)
+    taken = sizes[-1] + int(np.count_nonzero(strange))
+    joined.held = Held(table, seen, np.array([sizes[-1], taken, letters]), names)
+    return joined, [maps[id(each)] for each in several]
+
+
+def _known(keys: NDArray[np.uint64], table: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which fingerprints the table has."""
+    return np.isin(keys, table[:, 0]) if keys.size else np.zeros(0, np.bool_)
+
+
+def _seen(
+    several: Sequence[Vocabulary],
+    begun: Vocabulary | None,
+    maps: dict[int, Indices],
+    size: int,
+) -> Counts:
+    """How many texts have had each feature."""
+    seen = np.zeros(size, np.int64)
+    old = 0 if begun is None else begun.features
+    before = seen[:0] if begun is None else begun.held.seen[:old]
+    seen[:old] = before
+    for each in several:
+        places, own = maps[id(each)], each.held.seen[: each.features]
+        if old:
+            own, known = own.copy(), places < old
+            own[known] -= np.minimum(own[known], before[places[known]])
+        seen[places] += own
+    return seen
+
+
+def _roomy_names(several: Sequence[Vocabulary]) -> Names:
+    """Room for the names of all features."""
+    letters = sum(int(each.held.sizes[2]) for each in several)
+    features = sum(each.features for each in several)
+    return Names(np.zeros(features, np.int64), np.empty(letters, np.uint8))
+
+
+def _fill_names(
+    names: Names,
+    several: Sequence[Vocabulary],
+    places: Sequence[Indices],
+    sizes: Sequence[int],
+) -> int:
+    """The names of the first, then those that each of the others adds; how long all are."""
+    first = several[0]
+    last = int(first.held.sizes[2])
+    names.ends[: first.features] = first.held.names.ends[: first.features]
+    names.letters[:last] = first.held.names.letters[:last]
+    for each, own, before in zip(several[1:], places[1:], sizes[:-1], strict=True):
+        last = COPY_NAMES.compiled("float64")(*each.held.names, own, before, *names)
+    return last
+
+
+def _waiting(
+    several: Sequence[Vocabulary], begun: Vocabulary | None
+) -> tuple[NDArray[np.uint64], Counts]:
+    """Features without a column in some vocabularies, and how many texts have had each."""
+    if several[0].least == 1:
+        return np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    parts = [each.waiting() for each in several]
+    old, had = (np.zeros(0, np.uint64), np.zeros(0, np.int64)) if begun is None else begun.waiting()
+    every, inverse = np.unique(
+        np.concatenate([old, *(keys for keys, _ in parts)]), return_inverse=True
+    )
+    before = np.zeros(every.size, np.int64)
+    before[inverse[: old.size]] = had
+    total, done = before.copy(), old.size
+    for keys, counts in parts:
+        places = inverse[done : done + keys.size]
+        total[places] += np.maximum(counts - before[places], 0)
+        done += keys.size
+    return every, total
+
+
+def join_hashings(several: Sequence[Hashing]) -> Hashing:
+    """The columns, which are the same in all, with the names that any of them remembers."""
+    first = several[0]
+    joined = Hashing(first.features.bit_length() - 1, naming=True)
+    counts = [int(each.held.sizes[0]) for each in several]
+    columns = np.concatenate([each.named_columns() for each in several])
+    _, places = np.unique(columns, return_index=True)
+    crowded = places.size >= MOST_NAMES
+    places = np.sort(places)[: KEPT_NAMES if crowded else None]
+    names = _joined([each.held.names for each in several], counts)
+    joined.held = joined.held._replace(columns=columns, names=names)
+    since = max(int(crowded), *(int(each.held.sizes[1]) for each in several))
+    joined.held = joined.pruned(places, since)
+    return joined
+
+
+def _joined(several: Sequence[Names], counts: Sequence[int]) -> Names:
+    """The first names of each, one behind the other."""
+    ends, letters, behind = list[NDArray[np.int64]](), list[NDArray[np.uint8]](), 0
+    for names, count in zip(several, counts, strict=True):
+        last = int(names.ends[count - 1]) if count else 0
+        ends.append(names.ends[:count] + behind)
+        letters.append(names.letters[:last])
+        behind += last
+    return Names(np.concatenate(ends), np.concatenate(letters))

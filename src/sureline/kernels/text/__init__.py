@@ -1,0 +1,1 @@
+"""Compiled loops over the bytes of texts, and from fingerprints to columns."""

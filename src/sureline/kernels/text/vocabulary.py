@@ -1,0 +1,351 @@
+"""From features' fingerprints to columns: a table that grows, or a fold to a fixed number.
+
+The table has two numbers a place, a fingerprint and what it stands for: 1 + its column, or, while
+a feature has not been seen often enough for a column, how often, counted down from 2^64. Numbers
+from files are never trusted: a place that stands for no column there is counts as unknown.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import register_jitable
+
+from sureline.kernels.compiling import Kernel, array, f8, flag, given, i8
+from sureline.kernels.prefetch import prefetch
+from sureline.kernels.text.byte_vectors import load8, store8
+from sureline.kernels.text.fingerprints import ONE, U
+
+AHEAD = 32  # how many features ahead a place of the table is asked for
+HALF = U(1 << 63)
+
+# What `sizes` holds: features, places taken, bytes of names; a fold has, in place of the places,
+# 1 + the texts that have come since it first had as many names as it may, or for most columns.
+FEATURES, TAKEN, NAMED = 0, 1, 2
+SINCE = TAKEN
+ONE_IN = 8  # of those texts gives names
+
+
+@register_jitable
+def square(x: float) -> float:
+    """x², with all digits of a double."""
+    return float(x) * float(x)
+
+
+@register_jitable
+def scale(values: Any, start: int, stop: int, normalize: bool) -> None:
+    """Give a row the length 1."""
+    if not normalize:
+        return
+    # Four sums, since each has to wait for what was last added to it.
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    rest = start + ((stop - start) & ~3)
+    for k in range(start, rest, 4):
+        a += square(values[U(k)])
+        b += square(values[U(k + 1)])
+        c += square(values[U(k + 2)])
+        d += square(values[U(k + 3)])
+    for k in range(rest, stop):
+        a += square(values[U(k)])
+    squares = (a + b) + (c + d)
+    if squares > 0.0:
+        factor = 1.0 / sqrt(squares)
+        for k in range(start, stop):
+            values[U(k)] = values[U(k)] * factor
+
+
+@register_jitable
+def place_of(table: Any, keys: Any, k: int, stop: int) -> Any:
+    """Where the search for the k-th of some features begins; that of a later one is asked for."""
+    mask = U(table.shape[0] - 1)
+    prefetch(table, np.int64(keys[U(min(k + AHEAD, stop - 1))] & mask))
+    return keys[U(k)] & mask
+
+
+@register_jitable
+def keep_name(
+    column: int, low: Any, start: int, length: int, sizes: Any, ends: Any, names: Any
+) -> None:
+    """Remember the name of the newest feature; a byte 1 before it tells that it is characters."""
+    place = sizes[NAMED]
+    if length < 0:
+        names[place] = 1
+        place += 1
+        length = -length
+    if place + length + 8 <= names.size and start + length + 8 <= low.size:
+        for k in range(0, length, 8):  # what is written too much, the next name writes over
+            store8(names, place + k, load8(low, start + k))
+    else:
+        for k in range(length):
+            names[place + k] = low[start + k]
+    sizes[NAMED] = place + length
+    ends[column] = sizes[NAMED]
+
+
+def enter_rows(
+    first: int,
+    indptr: Any,
+    keys: Any,
+    counts: Any,
+    starts: Any,
+    lengths: Any,
+    low: Any,
+    normalize: bool,
+    least: int,
+    most: int,
+    table: Any,
+    seen: Any,
+    sizes: Any,
+    ends: Any,
+    names: Any,
+    out_indptr: Any,
+    columns: Any,
+    values: Any,
+) -> int:
+    """Turn rows of fingerprints into rows of columns, and give new features theirs.
+
+    Returns the row before which it stopped, because there may be no room for what it brings or
+    because there are `most` features; -1 if the table is damaged.
+    """
+    mask = U(table.shape[0] - 1)
+    size = out_indptr[0]
+    rows: int = indptr.size - 1
+    ended = indptr[rows]
+    for row in range(first, rows):
+        start, stop = indptr[row], indptr[row + 1]
+        wanted = stop - start
+        letters = wanted
+        for k in range(start, stop):
+            letters += abs(lengths[U(k)])
+        if (
+            sizes[FEATURES] + wanted > min(ends.size, seen.size)
+            or 2 * (sizes[TAKEN] + wanted) > table.shape[0]
+            or sizes[NAMED] + letters > names.size
+            or (0 < most <= sizes[FEATURES])
+        ):
+            return row
+        begin = size
+        for k in range(start, stop):
+            place = place_of(table, keys, k, ended)
+            key = keys[U(k)]
+            tries = U(0)
+            while table[place, 0] != key and table[place, 0] != U(0):
+                place = (place + ONE) & mask
+                tries += ONE
+                if tries > mask:
+                    return -1
+            if table[place, 0] == U(0):
+                table[place, 0] = key
+                sizes[TAKEN] += 1
+            stands = table[place, 1]
+            if stands == U(0) or stands > HALF:  # no column so far
+                stands -= ONE
+                table[place, 1] = stands
+                if U(0) - stands < U(least):
+                    continue
+                column = sizes[FEATURES]
+                sizes[FEATURES] = column + 1
+                table[place, 1] = U(column + 1)
+                seen[column] = least - 1
+                keep_name(column, low, starts[k], lengths[k], sizes, ends, names)
+            else:
+                column = np.int64(stands) - 1
+                if column >= sizes[FEATURES]:
+                    continue
+            prefetch(seen, column)
+            columns[U(size)] = column
+            values[U(size)] = counts[U(k)]
+            size += 1
+        for k in range(begin, size):  # by itself, as each would wait for memory above
+            seen[U(columns[U(k)])] += 1
+        scale(values, begin, size, normalize)
+        out_indptr[row - first + 1] = size
+    return rows
+
+
+def enter_signature(real: Any) -> Any:
+    """The signature of `enter_rows`."""
+    u1, i4, u8 = types.uint8, types.int32, types.uint64
+    return i8(
+        *(i8, given(i8), given(u8), given(f8), given(i8), given(i4), given(u1), flag, i8, i8),
+        *(array(u8, 2), array(i8), array(i8), array(i8), array(u1)),
+        *(array(i8), array(i4), array(real)),
+    )
+
+
+def look_up_rows(
+    indptr: Any,
+    keys: Any,
+    counts: Any,
+    normalize: bool,
+    unknown: int,
+    table: Any,
+    features: int,
+    out_indptr: Any,
+    columns: Any,
+    values: Any,
+) -> None:
+    """Turn rows of fingerprints into rows of columns; strange ones get `unknown`, if >= 0."""
+    mask = U(table.shape[0] - 1)
+    size = 0
+    out_indptr[0] = 0
+    ended = indptr[indptr.size - 1]
+    for row in range(indptr.size - 1):
+        start, stop = indptr[row], indptr[row + 1]
+        begin = size
+        for k in range(start, stop):
+            place = place_of(table, keys, k, ended)
+            key = keys[U(k)]
+            tries = U(0)
+            while table[place, 0] != key and table[place, 0] != U(0) and tries < mask:
+                place = (place + ONE) & mask
+                tries += ONE
+            column = np.int64(unknown)
+            if table[place, 0] == key and U(0) < table[place, 1] <= U(features):
+                column = np.int64(table[place, 1]) - 1
+            if column >= 0:
+                columns[U(size)] = column
+                values[U(size)] = counts[U(k)]
+                size += 1
+        scale(values, begin, size, normalize)
+        out_indptr[row + 1] = size
+
+
+def look_up_signature(real: Any) -> Any:
+    """The signature of `look_up_rows`."""
+    u8 = types.uint64
+    return types.void(
+        *(given(i8), given(u8), given(f8), flag, i8, given(u8, 2), i8),
+        *(array(i8), array(types.int32), array(real)),
+    )
+
+
+def enlarge(table: Any, larger: Any) -> int:
+    """Move all entries to an empty table with more places; returns how many there were."""
+    mask = larger.shape[0] - 1
+    moved = 0
+    for old in range(table.shape[0]):
+        key = table[old, 0]
+        if key == U(0):
+            continue
+        place = np.int64(key) & mask
+        while larger[place, 0] != U(0):
+            place = (place + 1) & mask
+        larger[place, 0], larger[place, 1] = key, table[old, 1]
+        moved += 1
+        if 2 * moved > larger.shape[0]:
+            return moved
+    return moved
+
+
+def enlarge_signature(real: Any) -> Any:
+    """The signature of `enlarge`."""
+    return i8(given(types.uint64, 2), array(types.uint64, 2))
+
+
+def prune(table: Any, places: Any, fresh: Any) -> None:
+    """Fill an empty table with the features that keep a column, under their new numbers.
+
+    ``places[column]`` is the new number, or -1; features without a column are dropped.
+    """
+    mask = fresh.shape[0] - 1
+    for old in range(table.shape[0]):
+        key, stands = table[old, 0], table[old, 1]
+        if key == U(0) or stands == U(0) or stands > U(places.size):
+            continue
+        column = places[np.int64(stands) - 1]
+        if column < 0:
+            continue
+        place = np.int64(key) & mask
+        while fresh[place, 0] != U(0):
+            place = (place + 1) & mask
+        fresh[place, 0], fresh[place, 1] = key, U(column + 1)
+
+
+def prune_signature(real: Any) -> Any:
+    """The signature of `prune`."""
+    u8 = types.uint64
+    return types.void(given(u8, 2), given(i8), array(u8, 2))
+
+
+def fold_rows(
+    first: int,
+    indptr: Any,
+    keys: Any,
+    counts: Any,
+    starts: Any,
+    lengths: Any,
+    low: Any,
+    normalize: bool,
+    most: int,
+    named: Any,
+    name_columns: Any,
+    sizes: Any,
+    ends: Any,
+    names: Any,
+    out_indptr: Any,
+    columns: Any,
+    values: Any,
+) -> int:
+    """Turn rows of folded fingerprints, which are columns, into rows; remember names of new ones.
+
+    ``named`` has a bit a column, unless no names are wanted. Once there have been as many as may
+    be, or one for most columns, only one text in a few gives names: what is common comes again, and
+    what is rare would soon be forgotten. Returns the row before which it stopped, because there
+    may be no room for what it brings or because there are `most` names.
+    """
+    size = out_indptr[0]
+    rows: int = indptr.size - 1
+    for row in range(first, rows):
+        start, stop = indptr[row], indptr[row + 1]
+        if named.size > 0 and 0 < most <= sizes[FEATURES]:
+            return row
+        naming = named.size > 0 and sizes[SINCE] % ONE_IN == 0
+        if naming:
+            letters = stop - start
+            for k in range(start, stop):
+                letters += abs(lengths[U(k)])
+            if (
+                sizes[FEATURES] + stop - start > min(ends.size, name_columns.size)
+                or sizes[NAMED] + letters > names.size
+            ):
+                return row
+            for k in range(start, stop):
+                column = keys[U(k)]
+                byte, bit = column >> U(3), np.uint8(1) << np.uint8(column & U(7))
+                if not named[byte] & bit:
+                    named[byte] |= bit
+                    number = sizes[FEATURES]
+                    sizes[FEATURES] = number + 1
+                    name_columns[number] = column
+                    keep_name(number, low, starts[k], lengths[k], sizes, ends, names)
+        if sizes[SINCE] > 0 or sizes[FEATURES] > 4 * named.size:
+            sizes[SINCE] += 1
+        begin = size
+        size += stop - start
+        for k in range(stop - start):
+            columns[U(begin + k)] = keys[U(start + k)]
+            values[U(begin + k)] = counts[U(start + k)]
+        scale(values, begin, size, normalize)
+        out_indptr[row - first + 1] = size
+    return rows
+
+
+def fold_signature(real: Any) -> Any:
+    """The signature of `fold_rows`."""
+    u1, i4, u8 = types.uint8, types.int32, types.uint64
+    return i8(
+        *(i8, given(i8), given(u8), given(f8), given(i8), given(i4), given(u1), flag, i8),
+        *(array(u1), array(i4), array(i8), array(i8), array(u1)),
+        *(array(i8), array(i4), array(real)),
+    )
+
+
+ENTER_ROWS = Kernel(enter_rows, enter_signature)
+LOOK_UP_ROWS = Kernel(look_up_rows, look_up_signature)
+ENLARGE = Kernel(enlarge, enlarge_signature)
+PRUNE = Kernel(prune, prune_signature)
+FOLD_ROWS = Kernel(fold_rows, fold_signature)

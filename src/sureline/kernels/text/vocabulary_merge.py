@@ -1,0 +1,79 @@
+"""Features of several tables of fingerprints into one, with their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from sureline.kernels.compiling import Kernel, array, given, i8
+from sureline.kernels.text.fingerprints import ONE, U
+from sureline.kernels.text.vocabulary import HALF, place_of
+
+
+def list_keys(table: Any, keys: Any) -> None:
+    """The fingerprint of every column; 0 for one that the table does not have."""
+    for place in range(table.shape[0]):
+        stands = table[place, 1]
+        if U(0) < stands <= U(keys.size):
+            keys[np.int64(stands) - 1] = table[place, 0]
+
+
+def list_keys_signature(real: Any) -> Any:
+    """The signature of `list_keys`."""
+    return types.void(given(types.uint64, 2), array(types.uint64))
+
+
+def enter_keys(keys: Any, table: Any, features: int, places: Any) -> int:
+    """Find the column of every fingerprint, or give it the next one; return how many there are.
+
+    The table must have room for all of them, so that it is never more than half full.
+    """
+    mask = U(table.shape[0] - 1)
+    for k in range(keys.size):
+        place = place_of(table, keys, k, keys.size)
+        while table[place, 0] != keys[k] and table[place, 0] != U(0):
+            place = (place + ONE) & mask
+        stands = table[place, 1]
+        if stands == U(0) or stands > HALF:  # no column so far
+            features += 1
+            stands = U(features)
+            table[place, 0], table[place, 1] = keys[k], stands
+        places[k] = np.int64(stands) - 1
+    return features
+
+
+def enter_keys_signature(real: Any) -> Any:
+    """The signature of `enter_keys`."""
+    return i8(given(types.uint64), array(types.uint64, 2), i8, array(i8))
+
+
+def copy_names(ends: Any, letters: Any, places: Any, first: int, to_ends: Any, to: Any) -> int:
+    """Copy the names of features whose place is `first` or higher, in order; return the last end.
+
+    ``to_ends[first]`` is written first; the name before it must be there.
+    """
+    at = to_ends[first - 1] if first > 0 else 0
+    number = first
+    for k in range(places.size):
+        if places[k] < first:
+            continue
+        begin = ends[k - 1] if k > 0 else 0
+        for place in range(begin, ends[k]):
+            to[at] = letters[place]
+            at += 1
+        to_ends[number] = at
+        number += 1
+    return int(at)
+
+
+def copy_names_signature(real: Any) -> Any:
+    """The signature of `copy_names`."""
+    u1 = types.uint8
+    return i8(given(i8), given(u1), given(i8), i8, array(i8), array(u1))
+
+
+LIST_KEYS = Kernel(list_keys, list_keys_signature)
+COPY_NAMES = Kernel(copy_names, copy_names_signature)
+ENTER_KEYS = Kernel(enter_keys, enter_keys_signature)

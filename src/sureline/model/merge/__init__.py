@@ -1,0 +1,1 @@
+"""One model from several: the algebra, states, shards and sums by feature."""

@@ -1,0 +1,1 @@
+"""The box of weights: rules that are solved over all examples at once."""

@@ -1,0 +1,220 @@
+"""From a user's DataFrame to the columns that training reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import functions as sql
+from pyspark.sql.types import (
+    BooleanType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    NumericType,
+    StringType,
+)
+
+from sureline.errors import DataError, InvalidParameter
+from sureline.spark.columns import INPUT, LABEL, WEIGHT
+from sureline.spark.params import Parameters
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+MOST_CLASSES = 2**16
+
+
+def check_classic(frame: Any) -> None:
+    """Refuse a session of Spark Connect, which has no broadcasts.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The user's data.
+    """
+    if not hasattr(frame, "_jdf"):
+        raise InvalidParameter(
+            "sureline.spark needs a classic Spark session, because models are broadcast; got a "
+            f"{type(frame).__module__}.{type(frame).__name__}. Start the session with "
+            "SparkSession.builder.master(...), not with remote(...)"
+        )
+
+
+def column(frame: DataFrame, name: str) -> Column:
+    """A column of a DataFrame, if there is one of this name.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The data.
+    name : str
+        The column's name; dots are part of it.
+    """
+    if name not in frame.columns:
+        raise DataError(
+            f"there is no column {name!r}; there are {', '.join(map(repr, frame.columns))}"
+        )
+    escaped = name.replace("`", "``")
+    return sql.col(f"`{escaped}`")
+
+
+def check_input(stage: Parameters, frame: DataFrame) -> None:
+    """Refuse a column that holds neither texts nor vectors, as the stage reads them.
+
+    Parameters
+    ----------
+    stage : Parameters
+        The stage.
+    frame : DataFrame
+        The data.
+    """
+    name = stage.input_column
+    column(frame, name)
+    kind, texts = frame.schema[name].dataType, stage.reads_texts
+    if not isinstance(kind, StringType if texts else VectorUDT):
+        expected = "texts" if texts else "vectors; for a column of texts set textCol"
+        raise DataError(
+            f"the column {name!r} is of type {kind.simpleString()}, expected {expected}"
+        )
+
+
+def label_kind(frame: DataFrame, name: str) -> str:
+    """The type that labels of a column are read as: string, bigint, double or boolean.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The data.
+    name : str
+        The column of labels.
+    """
+    column(frame, name)
+    kind = frame.schema[name].dataType
+    for types, read in (
+        (StringType, "string"),
+        (IntegralType, "bigint"),
+        ((FloatType, DoubleType, DecimalType), "double"),
+        (BooleanType, "boolean"),
+    ):
+        if isinstance(kind, types):
+            return read
+    raise DataError(
+        f"the column {name!r} is of type {kind.simpleString()}; labels must be strings, numbers or "
+        "booleans"
+    )
+
+
+def prepare(
+    stage: Parameters, frame: DataFrame, mix: bool = True
+) -> tuple[DataFrame, dict[str, str]]:
+    """The columns that training reads, mixed as the stage asks, and what the user calls them.
+
+    Parameters
+    ----------
+    stage : Parameters
+        The stage.
+    frame : DataFrame
+        The user's data.
+    mix : bool, default=True
+        Whether to mix the rows; those of a stream are mixed batch by batch.
+
+    Returns
+    -------
+    prepared : DataFrame
+        The columns ``input``, ``label`` and, if examples have weights, ``weight``.
+    names : dict
+        The user's names of these columns.
+    """
+    check_input(stage, frame)
+    label = stage.getOrDefault("labelCol")
+    names = {INPUT: stage.input_column, LABEL: label}
+    chosen = [
+        column(frame, names[INPUT]).alias(INPUT),
+        column(frame, label).cast(label_kind(frame, label)).alias(LABEL),
+    ]
+    if stage.isSet("weightCol") and stage.getOrDefault("weightCol"):
+        names[WEIGHT] = stage.getOrDefault("weightCol")
+        weight = column(frame, names[WEIGHT])
+        kind = frame.schema[names[WEIGHT]].dataType
+        if not isinstance(kind, NumericType):
+            raise DataError(
+                f"the column {names[WEIGHT]!r} is of type {kind.simpleString()}, expected numbers"
+            )
+        chosen.append(weight.cast("double").alias(WEIGHT))
+    prepared = frame.select(*chosen)
+    return _mixed(stage, prepared) if mix else prepared, names
+
+
+def _mixed(stage: Parameters, prepared: DataFrame) -> DataFrame:
+    """The rows in an order that depends on nothing but the rows and the seed."""
+    shuffle = stage.getOrDefault("shuffle")
+    if shuffle == "none":
+        return prepared
+    content = sql.col(INPUT) if stage.reads_texts else sql.unwrap_udt(INPUT)
+    seed = sql.lit(int(stage.getOrDefault("seed")))
+    key = sql.xxhash64(seed, content, sql.col(LABEL))
+    if shuffle == "all":
+        prepared = prepared.repartition(prepared.rdd.getNumPartitions(), key)
+    return prepared.sortWithinPartitions(key)
+
+
+def find_classes(prepared: DataFrame) -> NDArray[Any]:
+    """All labels of the data, sorted.
+
+    Parameters
+    ----------
+    prepared : DataFrame
+        What `prepare` made.
+    """
+    labels = prepared.select(LABEL).where(sql.col(LABEL).isNotNull()).distinct()
+    found = [row[0] for row in labels.limit(MOST_CLASSES + 1).collect()]
+    if len(found) > MOST_CLASSES:
+        raise DataError(
+            f"there are more than {MOST_CLASSES:,} different labels; is labelCol the right column?"
+        )
+    return as_classes([label for label in found if label == label], prepared)  # NaN is none
+
+
+def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
+    """Labels as the model keeps them: of the type of the column of labels, sorted.
+
+    Parameters
+    ----------
+    labels : sequence
+        Labels.
+    prepared : DataFrame
+        What `prepare` made.
+    """
+    kind = prepared.schema[LABEL].dataType.simpleString()
+    read: Any = {"string": str, "bigint": int, "double": float, "boolean": bool}[kind]
+    for label in labels:
+        exact = isinstance(label, (int, float)) if read is float else isinstance(label, read)
+        if not exact or (read is not bool and isinstance(label, bool)):
+            raise InvalidParameter(
+                f"classes has {label!r}, but the labels are of type {kind}; name the classes as "
+                "the column of labels has them"
+            )
+    if read is str:
+        return np.unique(np.array([*labels], dtype=np.str_))
+    return np.unique(np.array([read(label) for label in labels], dtype=read))
+
+
+def count_features(prepared: DataFrame, name: str) -> int:
+    """How many numbers each vector has, by the first of them.
+
+    Parameters
+    ----------
+    prepared : DataFrame
+        What `prepare` made.
+    name : str
+        The user's name for the column of vectors.
+    """
+    first = prepared.select(INPUT).where(sql.col(INPUT).isNotNull()).first()
+    if first is None:
+        raise DataError(f"the column {name!r} holds no vector")
+    return int(first[0].size)
