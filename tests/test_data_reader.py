@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sureline.data import FORMATS, Reader, columnar, streams
+from sureline.data import FORMATS, Reader
+from sureline.data import byte_streams as streams
+from sureline.data.formats import columnar
 from sureline.data import reader as reading
 from sureline.errors import DataError, InvalidParameter
 

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from sureline.data import Batch, Reader, blocks, delimited
+from sureline.data import Batch, Reader
+from sureline.data.formats import blocks
+from sureline.data.formats import csv as delimited
 from sureline.errors import DataError, SurelineError
 
 TEXTS = [

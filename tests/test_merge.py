@@ -18,7 +18,7 @@ from sureline import (
 )
 from sureline.estimators import save
 from sureline.estimators.model_merge import check_models
-from sureline.model import merging
+from sureline.model.merge import states as merging
 from sureline.model.merge.states import HOWS, merge_states
 from sureline.rules import rules
 

@@ -36,7 +36,8 @@ from sureline import (
 )
 from sureline.estimators import save
 from sureline.estimators.file import value_from_json, value_to_json
-from sureline.model import file, parts
+from sureline.model import file
+from sureline.model import serialize as parts
 from sureline.model.file import read, verify, write
 from sureline.model.serialize import (
     labels_from_json,
