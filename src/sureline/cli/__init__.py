@@ -1,5 +1,5 @@
 """The command line: one module or package per command; each imports what it needs when run."""
 
-from sureline.cli.app import app, main
+from sureline.cli.program import app, main
 
 __all__ = ["app", "main"]

@@ -1,0 +1,369 @@
+"""Checkpoints: a run that is killed or interrupted ends with the model of an undisturbed one."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_runs import COLUMNS, MAIL, command
+
+from sureline.cli.train.checkpoint import Position, add_rows, random_state, set_random_state
+from sureline.data import Reader
+from sureline.errors import ModelFileError
+from sureline.model.file import read, write
+
+pytest_plugins = ["cli_fixtures"]
+
+KILLS = int(os.environ.get("SURELINE_KILLS", "6"))
+KEPT = ("--checkpoint", "c.sureline", "--every", "3")
+
+
+def write_rows(rows: int = 600) -> None:
+    """A file whose words are random, so that new features come all the time."""
+    rng = np.random.RandomState(0)
+    lines = [
+        " ".join(f"w{k}" for k in rng.zipf(1.3, 12) % 5000) + f",{'abc'[rng.randint(3)]}"
+        for _ in range(rows)
+    ]
+    Path("rows.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+
+
+def position() -> dict[str, object]:
+    return read("c.sureline").metadata["notes"]["run"]["position"]
+
+
+# -- kill -9 -----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", ["texts", "numbers"])
+def test_a_run_killed_at_any_moment_ends_with_the_very_same_file(kind, folder, run):
+    if kind == "texts":
+        write_rows()
+        file, options = "rows.csv", ("--features", "vocabulary", "--max-features", "2000")
+    else:
+        file, options = "rows.svm", ("--rule", "adagrad-rda")
+        rng = np.random.RandomState(0)
+        rows = [
+            f"{rng.randint(3)} " + " ".join(f"{j}:1" for j in sorted(rng.choice(900, 8, False)))
+            for _ in range(600)
+        ]
+        Path(file).write_text("\n".join(rows) + "\n")
+    every = ("--every", "50", "--passes", "2", "--quiet", *options)
+    arguments = ("train", file, "-o", "m.sureline", "--checkpoint", "c.sureline", *every)
+    assert run(*arguments)[0] == 0
+    expected = hashlib.sha256(Path("m.sureline").read_bytes()).hexdigest()
+    Path("m.sureline").unlink()
+    Path("c.sureline").unlink()
+    killing = Path(__file__).parents[1] / "support" / "killing.py"
+    done = subprocess.run(
+        [sys.executable, str(killing), str(KILLS), *arguments, "--resume"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["codes"].count(-signal.SIGKILL) == KILLS
+    assert set(told["codes"]) <= {-signal.SIGKILL, 0}
+    assert set(told["digests"]) == {expected}
+    assert all(examples % 50 == 0 for examples in told["examples"])
+
+
+# -- going on ----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("folder")
+def test_checkpoints_stand_at_exact_numbers_of_examples(run):
+    assert run("train", "mail.csv", *COLUMNS, "-o", "m", "-q", *KEPT, "--passes", "2")[0] == 0
+    stands = position()
+    assert (stands["examples"], stands["passes"], stands["rows"]) == (15, 1, 7)
+
+
+@pytest.mark.usefixtures("folder")
+def test_resuming_says_where_it_goes_on_and_ends_with_the_same_bytes(run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "--passes", "2")
+    assert run(*arguments, "-q")[0] == 0
+    whole = Path("m").read_bytes()
+    Path("m").unlink()
+    code, out, err = run(*arguments, "--resume")
+    assert (code, out.splitlines()[:5]) == (
+        0,
+        [
+            "model     m (SIZE)",
+            "rule      arow: r = auto, covariance = diagonal-kl",
+            "classes   2: ham, spam",
+            "features  50",
+            "examples  16 in 2 passes",
+        ],
+    )
+    assert (
+        err
+        == """\
+sureline: going on from c.sureline, after 15 examples
+    examples classes    features     error     since  changing
+          16       2          50    18.75%     0.00%   100.00%
+"""
+    )
+    assert Path("m").read_bytes() == whole
+    assert run(*arguments, "--resume", "--quiet")[2] == ""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("passes", ["1", "2"])
+def test_texts_that_were_counted_first_are_not_counted_again(passes, run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "--count-first")
+    arguments += ("--passes", passes)
+    assert run(*arguments, "-q")[0] == 0
+    whole = Path("m").read_bytes()
+    Path("m").unlink()
+    code, _, err = run(*arguments, "--resume")
+    assert (code, "counted" in err) == (0, False)
+    assert Path("m").read_bytes() == whole
+    without = tuple(each for each in arguments if each != "--count-first")
+    code, _, err = run(*without, "--resume")
+    assert code == 2
+    assert "c.sureline is a checkpoint of a run with count-first True, but this one has no" in err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_interrupted_while_it_counts_starts_anew(run, monkeypatch):
+    def interrupted(self, batch):
+        raise KeyboardInterrupt
+
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "--count-first", "-q")
+    assert run(*arguments)[0] == 0
+    whole = Path("m").read_bytes()
+    Path("m").unlink()
+    Path("c.sureline").unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr("sureline.estimators.stream.Stream.count", interrupted)
+        code, _, err = run(*arguments)
+    assert (code, Path("c.sureline").exists()) == (130, False)
+    assert "interrupted after 0 examples" in err
+    assert run(*arguments, "--resume")[0] == 0
+    assert Path("m").read_bytes() == whole
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_resumed_run_may_have_more_passes_than_were_planned(run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-q", *KEPT)
+    assert run(*arguments, "-o", "m", "--passes", "3")[0] == 0
+    whole = Path("m").read_bytes()
+    Path("c.sureline").unlink()
+    assert run(*arguments, "-o", "m", "--passes", "2")[0] == 0
+    assert run(*arguments, "-o", "m", "--passes", "3", "--resume")[0] == 0
+    assert Path("m").read_bytes() == whole
+    assert run(*arguments, "-o", "m", "--passes", "1", "--resume") == (
+        2,
+        "",
+        "sureline: c.sureline stands in pass 3, but --passes is 1; ask for as many as before, or "
+        "more\n",
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_a_checkpoint_resuming_starts_from_the_beginning(run):
+    code, _, err = run("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "--resume")
+    assert code == 0
+    assert err.splitlines()[0] == (
+        "sureline: there is no checkpoint c.sureline yet: starting from the beginning"
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_checkpoint_that_is_not_resumed_is_replaced_with_a_warning(run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", *KEPT)
+    assert run(*arguments)[2] == ""
+    assert run(*arguments)[2] == (
+        "sureline: c.sureline holds an earlier run, which this one replaces; --resume would go on "
+        "from it\n"
+    )
+
+
+def test_training_further_can_be_resumed(model, run):
+    arguments = ("train", "mail.csv", "--continue", model, "-o", "m", "-q", *KEPT)
+    assert run(*arguments)[0] == 0
+    whole = Path("m").read_bytes()
+    assert run(*arguments, "--resume")[0] == 0
+    assert Path("m").read_bytes() == whole
+
+
+# -- what is refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ["--seed", "1"],
+            "c.sureline is a checkpoint of a run with seed 0, but this one has seed 1; use the "
+            "same options, or start anew without --resume",
+        ),
+        (
+            ["--rule", "pa"],
+            "c.sureline is a checkpoint of a run with no rule, but this one has rule 'pa'; use the "
+            "same options, or start anew without --resume",
+        ),
+        (
+            ["--ngrams", "1,1"],
+            "c.sureline is a checkpoint of a run with no ngrams, but this one has ngrams [1, 1]; "
+            "use the same options, or start anew without --resume",
+        ),
+        (
+            ["more.csv"],
+            "c.sureline is a checkpoint of a run on mail.csv (SIZE), but this one reads "
+            "mail.csv (SIZE), more.csv (SIZE); give the same files, or start anew without "
+            "--resume",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_checkpoint_of_another_run_is_refused(options, sentence, run):
+    Path("more.csv").write_text("message,kind\nhi,ham\n")
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", *KEPT)
+    assert run(*arguments)[0] == 0
+    assert run(*arguments, *options, "--resume") == (2, "", f"sureline: {sentence}\n")
+
+
+@pytest.mark.usefixtures("folder")
+def test_other_rows_of_the_same_size_are_noticed(run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", *KEPT)
+    assert run(*arguments)[0] == 0
+    Path("mail.csv").write_text(MAIL.replace("lunch", "brunc"))
+    assert run(*arguments, "--resume") == (
+        2,
+        "",
+        "sureline: c.sureline is a checkpoint of a run on other rows: the first 6 of this pass are "
+        "not those that it learned; give the same data in the same order, or start anew without "
+        "--resume\n",
+    )
+
+
+def test_a_model_that_is_no_checkpoint_is_refused(model, run):
+    options = ("-o", "m", "-q", "--checkpoint", model, "--resume")
+    assert run("train", "mail.csv", *COLUMNS, *options) == (
+        2,
+        "",
+        "sureline: mail.sureline is a model, but no checkpoint; leave out --resume, or use "
+        "--continue to train it further\n",
+    )
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("rows", -1, "its position in the run is damaged"),
+        ("digest", [1], "its position in the run is damaged"),
+        ("random", {"key": [1, 2], "pos": 0}, "its random state is damaged"),
+        ("random", {}, "its random state is damaged"),
+    ],
+)
+def test_a_damaged_position_is_refused(name, value, sentence, run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", *KEPT)
+    assert run(*arguments)[0] == 0
+    opened = read("c.sureline")
+    opened.metadata["notes"]["run"]["position"][name] = value
+    write("c.sureline", opened.metadata, dict(opened.tensors))
+    assert run(*arguments, "--resume") == (2, "", f"sureline: c.sureline is damaged: {sentence}\n")
+
+
+def test_positions_survive_json():
+    rng = np.random.RandomState(5)
+    rng.rand(7)
+    here = Position(1, 2, 3, 0, random_state(rng), [4, 5], [1, 1, 0], None)
+    read_back = Position.from_json(json.loads(json.dumps(here.as_json())))
+    assert read_back == here
+    other = np.random.RandomState(0)
+    set_random_state(other, read_back.random)
+    assert (other.permutation(50) == rng.permutation(50)).all()
+    with pytest.raises(ModelFileError, match="position"):
+        Position.from_json({"passes": 1})
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_digest_of_rows_does_not_depend_on_how_they_are_cut():
+    Path("rows.svm").write_text("1 3:1 5:2\n0 4:1\n1\n0 9:1\n")
+    for file, options in (("mail.csv", {"text": "message", "label": "kind"}), ("rows.svm", {})):
+        [batch] = Reader([file], **options)
+        whole = add_rows([0, 0], batch)
+        for cut in range(1, len(batch)):
+            parts = add_rows([0, 0], batch.slice(0, cut))
+            assert add_rows(parts, batch.slice(cut, len(batch))) == whole
+        assert whole != add_rows([0, 0], batch.slice(0, len(batch) - 1))
+    Path("other.svm").write_text("1 3:1 6:2\n0 4:1\n1\n0 9:1\n")  # another feature
+    [other] = Reader(["other.svm"])
+    assert add_rows([0, 0], other) != whole
+
+
+# -- Ctrl-C ------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals differ elsewhere")
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="slow if nothing is compiled")
+def test_an_interrupted_run_saves_says_how_to_go_on_and_does_so(folder, run):
+    arguments = ("train", "-", *COLUMNS, "-o", "m", "--no-shuffle", "--checkpoint", "c.sureline")
+    with subprocess.Popen(
+        command(*arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        # Enough for the reader to give the first rows, and then nothing.
+        rows = (MAIL.splitlines(keepends=True)[1:] * 20_000)[: 2**17]
+        process.stdin.write(("message,kind\n" + "".join(rows)).encode())
+        process.stdin.flush()
+        lines = list[bytes]()
+        while not lines or lines[-1].split()[:1] != [b"4,096"]:
+            lines.append(process.stderr.readline())
+            assert lines[-1], b"".join(lines)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read().decode().splitlines()
+        assert process.stdout is not None
+        assert (process.wait(), process.stdout.read()) == (130, b"")
+        process.stdin.close()
+    examples = position()["examples"]
+    assert rest[-1] == (
+        f"sureline: interrupted after {examples:,} examples, which are saved in c.sureline; to go "
+        "on, give the same command with --resume"
+    )
+    assert not Path("m").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_interruption_in_the_middle_is_told_with_what_was_saved(run, monkeypatch):
+    def interrupted(reader):
+        yield from Reader.__iter__(reader)
+        raise KeyboardInterrupt
+
+    class Interrupted(Reader):
+        __iter__ = interrupted
+
+    monkeypatch.setattr("sureline.cli.train.run.Reader", Interrupted)
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", "--no-shuffle")
+    assert run(*arguments) == (
+        130,
+        "",
+        "sureline: interrupted after 8 examples; nothing was saved: with --checkpoint PATH, a run "
+        "can be interrupted and resumed\n",
+    )
+    assert run(*arguments, "--checkpoint", "c.sureline") == (
+        130,
+        "",
+        "sureline: interrupted after 8 examples, which are saved in c.sureline; to go on, give the "
+        "same command with --resume\n",
+    )
+    monkeypatch.setattr("sureline.cli.train.run.Reader", Reader)
+    assert run(*arguments, "--checkpoint", "c.sureline", "--resume")[0] == 0
+    resumed = Path("m").read_bytes()
+    assert run(*arguments)[0] == 0
+    assert Path("m").read_bytes() == resumed

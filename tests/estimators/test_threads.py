@@ -1,0 +1,197 @@
+"""Predicting while another thread learns: every answer is that of a state between two examples."""
+
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+from cases import several, stream
+
+from sureline import AROWClassifier, PAClassifier, TextClassifier
+from sureline.data import sms_spam
+from sureline.model.lock import Gate
+
+N = several(600, 60)
+TEXTS, LABELS = (some[:N] for some in sms_spam())
+PROBES = ["free prize call now", "see you at lunch", *TEXTS[-3:], "xyzzy " + TEXTS[-1]]
+TOPICS = [["a", "b", "c", "d", "e"][min(k % 5, k // (N // 10))] for k in range(N)]
+
+
+def run(*jobs):
+    """Run jobs side by side; what any of them raises is raised here."""
+    failures = []
+
+    def guarded(job):
+        try:
+            job()
+        except BaseException as problem:
+            failures.append(problem)
+            raise
+
+    threads = [Thread(target=guarded, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def answers(model):
+    """What a model says of the probes, a row each."""
+    parts = (
+        model.decision_distribution(PROBES)
+        if hasattr(model, "decision_distribution")
+        else (model.decision_function(PROBES),)
+    )
+    return [tuple(np.atleast_1d(part[k]).tobytes() for part in parts) for k in range(len(PROBES))]
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("labels", [LABELS, TOPICS], ids=["two", "five"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"features": "hash", "bits": 14}, {"max_features": 400}, {"estimator": PAClassifier()}],
+    ids=["vocabulary", "hash", "pruned", "pa"],
+)
+def test_no_answer_mixes_two_states(options, labels):
+    start = 40
+    alone = TextClassifier(**options).partial_fit(TEXTS[:start], labels[:start])
+    allowed = [set() for _ in PROBES]
+
+    def note():
+        for known, one in zip(allowed, answers(alone), strict=True):
+            known.add(one)
+
+    def prune(known, prune=alone._prune):  # forgetting is a step of its own
+        note()
+        prune(known)
+
+    alone._prune = prune
+    note()
+    for text, label in zip(TEXTS[start:], labels[start:], strict=True):
+        alone.learn_one(text, label)
+        note()
+    model = TextClassifier(**options).partial_fit(TEXTS[:start], labels[:start])
+    done, counts = Event(), [0, 0]
+
+    def learn():
+        for begin in range(start, N, 37):
+            model.partial_fit(TEXTS[begin : begin + 37], labels[begin : begin + 37])
+        done.set()
+
+    def look(number):
+        while not done.is_set() or not counts[number]:
+            for known, one in zip(allowed, answers(model), strict=True):
+                assert one in known
+            counts[number] += 1
+
+    run(learn, lambda: look(0), lambda: look(1))
+    assert answers(model) == answers(alone)
+    assert min(counts) > 0
+
+
+def test_numbers_are_as_safe_as_texts():
+    X, y = stream(5, n=several(3000, 200), d=40)
+    probes = X[:5]
+    model = AROWClassifier().partial_fit(X[:10], y[:10])
+    alone = AROWClassifier().partial_fit(X[:10], y[:10])
+    allowed = {alone.decision_distribution(probes[k : k + 1])[0].tobytes() for k in range(5)}
+    for k in range(10, len(y)):
+        alone.partial_fit(X[k : k + 1], y[k : k + 1])
+        for p in range(5):
+            allowed.add(alone.decision_distribution(probes[p : p + 1])[0].tobytes())
+    done = Event()
+
+    def learn():
+        for begin in range(10, len(y), 400):
+            model.partial_fit(X[begin : begin + 400], y[begin : begin + 400])
+        done.set()
+
+    def look():
+        while True:
+            finished = done.is_set()
+            for score in model.decision_distribution(probes)[0]:
+                assert score.tobytes() in allowed
+            if finished:
+                return
+
+    run(learn, look)
+
+
+def test_neither_learning_nor_looking_is_kept_waiting_for_ever():
+    model = TextClassifier().partial_fit(TEXTS, LABELS)
+    learned, looked = [0], [0, 0]
+
+    def learn():
+        while learned[0] < 3 or min(looked) < 10:
+            model.partial_fit(TEXTS, LABELS)
+            learned[0] += 1
+
+    def look(number):
+        while learned[0] < 3 or looked[number] < 10:
+            model.predict_one(PROBES[0])
+            looked[number] += 1
+
+    run(learn, lambda: look(0), lambda: look(1))
+
+
+def test_the_gate_lets_in_many_readers_or_one_writer():
+    gate, inside, seen = Gate(), [0, 0], []
+    value = [0]
+
+    def read():
+        for _ in range(300):
+            with gate.read():
+                inside[0] += 1
+                before = value[0]
+                seen.append(inside[1])
+                assert value[0] == before
+                inside[0] -= 1
+
+    def write():
+        for _ in range(300):
+            with gate.change():
+                inside[1] += 1
+                assert inside == [0, 1]
+                value[0] += 1
+                inside[1] -= 1
+
+    run(read, read, write, write)
+    assert set(seen) == {0}
+    assert value == [600]
+
+
+def test_a_change_within_a_change_is_part_of_it():
+    gate, seen = Gate(), []
+
+    def look():
+        with gate.read():
+            seen.append("looked")
+
+    with gate.change():
+        reader = Thread(target=look)
+        reader.start()
+        with gate.change():
+            pass
+        reader.join(0.05)
+        seen.append("changed")
+    reader.join()
+    assert seen == ["changed", "looked"]
+
+
+def test_what_is_raised_inside_opens_the_gate():
+    gate, seen = Gate(), []
+
+    def go_through():
+        with gate.change():
+            seen.append("changed")
+        with gate.read():
+            seen.append("looked")
+
+    for enter in (gate.read, gate.change):
+        with pytest.raises(ZeroDivisionError), enter():
+            raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), gate.change(), gate.change():
+        raise ZeroDivisionError
+    run(go_through)
+    assert seen == ["changed", "looked"]

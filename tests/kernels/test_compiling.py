@@ -1,0 +1,143 @@
+"""Compiled code: found on disk by the next process, made only where used, not remade for a rule."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cases import COMPILED
+from numba import njit
+
+from sureline.kernels.compiling import REAL, array, f8, how_to_compile
+from sureline.kernels.diagonal import LEARN_DIAGONAL
+from sureline.kernels.informed_prior import SCORE_TWO
+from sureline.kernels.text.vocabulary import FOLD_ROWS, LOOK_UP_ROWS
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+
+LISTEN = """
+import json, sys
+from numba.core import event
+
+class Listener(event.Listener):
+    names = []
+    def on_start(self, e):
+        function = e.data["dispatcher"].py_func
+        self.names.append(f"{function.__module__}.{function.__name__}")
+    def on_end(self, e):
+        pass
+
+event.register("numba:compile", Listener())
+"""
+RULE = '''
+"""A rule from elsewhere: PA with twice the margin."""
+from sureline.rules.registry import Rule, register
+
+def step(m, v, c, _a, _b):
+    return max(0.0, 2.0 - m), 0.0
+
+register(Rule(module=__name__, name="pa-twice", estimator="PATwiceClassifier", step=step,
+              covariances=("identity",)))
+'''
+
+
+def compiled_by(code: str, cache: Path) -> list[str]:
+    """The functions that a fresh Python process compiles while it runs `code`."""
+    script = f"{LISTEN}\n{code}\nprint(json.dumps(Listener.names))"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    names = json.loads(done.stdout.splitlines()[-1])
+    return [name for name in names if name.startswith("sureline.")]  # not Numba's own builtins
+
+
+FIT = """
+from sureline import {0}
+model = {0}({1}).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "used"),
+    [
+        (
+            ("AROWClassifier", ""),
+            {"rules.arow.step", "kernels.diagonal.learn_diagonal"},
+        ),
+        (
+            ("CWClassifier", "covariance='diagonal-exact'"),
+            {"rules.cw_stdev.step", "rules.cw_stdev.exact", "kernels.diagonal.learn_exact"},
+        ),
+        (
+            ("SOPClassifier", ""),
+            {"rules.sop.score", "rules.sop.update", "kernels.own.learn_own"},
+        ),
+    ],
+    ids=["diagonal", "exact", "own"],
+)
+def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp_path):
+    code = FIT.format(*model)
+    first = {name.removeprefix("sureline.") for name in compiled_by(code, tmp_path)}
+    assert used <= first
+    inlined = {"shared", "dropped", "sum_row", "noise_of", "follow_error", "move_row"}
+    inlined |= {"row_at", "next_row", "entry_at", "prefetch"}
+    assert {name.rpartition(".")[2] for name in first - used} <= inlined
+    assert compiled_by(code, tmp_path) == []
+
+
+def test_a_box_compiles_nothing_in_the_next_process(tmp_path):
+    code = FIT.format("BoxClassifier", "tol=0.5") + "model.predict_proba([[1.0, 0.0]])"
+    code += FIT.format("BoxClassifier", "tol=0.5, solver='comid'")
+    assert "sureline.rules.box.max.primal" in compiled_by(code, tmp_path)
+    assert compiled_by(code, tmp_path) == []
+
+
+def test_a_new_rule_compiles_its_own_step_and_nothing_else(tmp_path):
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    (folder / "pa_twice.py").write_text(RULE)
+    cache = tmp_path / "cache"
+    compiled_by(FIT.format("PAClassifier", ""), cache)
+    code = f"import sureline.rules; sureline.rules.__path__.append({str(folder)!r})"
+    again = code + FIT.format("PATwiceClassifier", "")
+    assert compiled_by(again, cache) == ["sureline.rules.pa_twice.step"]
+    assert compiled_by(again, cache) == []
+    pickled = again + (
+        "import pickle\n"
+        "copy = pickle.loads(pickle.dumps(model))\n"
+        "assert copy.coef_.tolist() == model.coef_.tolist()\n"
+        "assert model.decision_function([[1.0, 0.0]])[0] > 1.5\n"
+    )
+    compiled_by(pickled, cache)
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    code = FIT.format("PAClassifier", "") + "assert model.n_iter_ == 5"
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    script = (
+        "import numba.core.caching as caching\ncaching.CacheImpl._locator_classes = []\n" + code
+    )
+    assert "sureline.rules.pa_i.step" in compiled_by(script, tmp_path)
+
+
+@pytest.mark.parametrize("kernel", [FOLD_ROWS, LOOK_UP_ROWS, LEARN_DIAGONAL, SCORE_TWO])
+def test_loops_count_no_arrays(kernel):
+    assert not counts(kernel.function, kernel.signature(REAL["float32"]), kernel.allocates)
+
+
+def test_what_allocates_counts_arrays():
+    assert counts(given_back, array(f8)(array(f8)), allocates=True)  # so that one would be found
+
+
+def given_back(numbers):
+    return numbers
+
+
+def counts(function, signature, allocates):
+    """Whether compiled code counts who holds an array."""
+    made = njit(signature, **how_to_compile(allocates))(function)
+    return "NRT_incref(" in made.inspect_llvm(signature.args)

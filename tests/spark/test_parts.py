@@ -1,0 +1,627 @@
+"""What Spark's processes do, without Spark: learning a partition, summing, answering, caching."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cases import CASES, make, stream
+from spark_cluster import PANDAS
+
+from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
+from sureline.data import as_text, sms_spam
+from sureline.estimators import classifier_for
+from sureline.model.learner import AGAIN
+from sureline.model.merge.states import HOWS, check_how
+from sureline.model.merge.sums import added_by, name_sums, state_from_sums
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
+    pytest.mark.filterwarnings(PANDAS),
+]
+WORDS = [f"word{k}" for k in range(40)]
+
+
+class Sent:
+    """Stands for a broadcast."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def texts_of(n, classes, seed=0):
+    """Random texts of a few words, which tell the class most of the time."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    texts = []
+    for label in labels:
+        own = rng.integers(0, 3, 4) + 3 * (label if rng.random() < 0.8 else 0)
+        texts.append(" ".join(WORDS[k] for k in (*(own % 40), *rng.integers(0, 40, 5))))
+    return texts, np.array([f"class {label:02}" for label in labels])
+
+
+def batches_of(texts, labels, size=7):
+    for k in range(0, len(texts), size):
+        columns = [pa.array(texts[k : k + size]), pa.array(labels[k : k + size])]
+        yield pa.RecordBatch.from_arrays(columns, ["input", "label"])
+
+
+def sum_up(told, sums):
+    """What Spark's ``groupBy().sum()`` does, as `pack` would send it."""
+    from sureline.spark.merge import Rows, pack
+
+    table = pa.Table.from_batches([batch for each in told for batch in each])
+    grouped = table.group_by(["kind", "feature", "class", "name"])
+    summed = grouped.aggregate([(name, "sum") for name in sums])
+    order = ["kind", "feature", "class", "name", *(f"{name}_sum" for name in sums)]
+    packed = pack(iter(summed.select(order).to_batches(max_chunksize=100)))
+    return Rows(part for batch in packed for part in batch["part"].to_pylist())
+
+
+def learn_apart(start, shards, how, settled=False):
+    """A round, partition by partition, in this process."""
+    from sureline.spark.merge import _built
+    from sureline.spark.partition import Job
+    from sureline.spark.partition_learning import learn_partition
+
+    sums = name_sums(start._learner(), how)
+    job = Job(Sent(start), how, sums, settled, "error", {})
+    told = [learn_partition(job, start, batches_of(*shard)) for shard in shards]
+    rows = sum_up(told, sums)
+    return _built(start, start._learner(), how, rows), rows.counts
+
+
+def know(model, classes):
+    from sureline.spark.initial_model import know as tell
+
+    return tell(model, np.array(classes))
+
+
+def compare_texts(ours, theirs, atol=1e-6):
+    """Whether two text classifiers know the same of the same words."""
+    assert ours.classes_.tolist() == theirs.classes_.tolist()
+    names = [model.get_feature_names_out().tolist() for model in (ours, theirs)]
+    assert sorted(names[0]) == sorted(names[1])
+    order = [np.argsort(each) for each in names]
+    pairs = [(ours.coef_, theirs.coef_)]
+    if hasattr(theirs, "predict_proba"):
+        pairs.append((ours.variance_, theirs.variance_))
+    for one, two in pairs:
+        np.testing.assert_allclose(one[:, order[0]], two[:, order[1]], atol=atol)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=atol)
+    for name in ("n_seen_", "n_updates_", "n_mistakes_"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    assert ours._state.merged == theirs._state.merged
+
+
+def counted(model):
+    """How many texts of each class have had each feature, and how many tokens there were."""
+    state = model._state
+    tallies = state.tallies[: model.n_features_ + 1, : state.classes].tolist()
+    if tallies and model.features == "vocabulary":
+        tallies = dict(zip(["", *model.get_feature_names_out()], tallies, strict=True))
+    return tallies, state.tokens[: state.classes].tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "covariance"), [case for case in CASES if case.values[1] != "full"]
+)
+@pytest.mark.parametrize("classes", [2, 4])
+def test_sums_of_what_models_add_are_their_merge(rule, covariance, classes):
+    X, y = stream(3, n=60, d=9)
+    y = (y > 0) + (2 * (X[:, 0] > 0) if classes == 4 else 0)
+    start = make(rule, covariance)
+    start.partial_fit(X[:1], y[:1], classes=np.arange(classes), sample_weight=[0.0])
+    parts = [copy.deepcopy(start).partial_fit(X[k::3], y[k::3]) for k in range(3)]
+    learner = start._learner()
+    tried = 0
+    for how in HOWS:
+        try:
+            check_how(learner, how, "")
+        except InvalidParameter:
+            continue
+        sums = np.zeros((10, len(name_sums(learner, how)), start._state.used))
+        for part in parts:
+            for rows, values in added_by(learner, how, start._state, part._state, 9):
+                sums[rows] += values
+        rows, columns = np.nonzero(sums.any(axis=1))
+        merged = state_from_sums(
+            *(learner, how, start._state, 9, 3, [(rows, columns, sums[rows, :, columns])]),
+            sum(part._state.clock for part in parts),
+            np.sum([part._state.counts for part in parts], axis=0),
+        )
+        expected = merge(parts, how=how)._state
+        table = expected.table[:, :, : merged.used]
+        np.testing.assert_allclose(merged.table, table, rtol=2e-6, atol=1e-6)
+        assert (merged.clock, merged.merged) == (expected.clock, expected.merged)
+        np.testing.assert_array_equal(merged.counts, expected.counts)
+        np.testing.assert_array_equal(merged.stamps, expected.stamps[:, : merged.used])
+        tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("how", ["kl", "mean", "product-prior"])
+def test_a_later_round_counts_its_start_as_it_should(how):
+    X, y = stream(5, n=80, d=6)
+    start = AROWClassifier(dtype="float64").partial_fit(X[:30], y[:30])
+    parts = [copy.deepcopy(start).partial_fit(X[k:80:2], y[k:80:2]) for k in (30, 31)]
+    learner, sums = start._learner(), np.zeros((7, 2, 1))
+    for part in parts:
+        for rows, values in added_by(learner, how, start._state, part._state, 6):
+            sums[rows] += values
+    rows, columns = np.nonzero(sums.any(axis=1))
+    entries = [(rows, columns, sums[rows, :, columns])]
+    state = state_from_sums(learner, how, start._state, 6, 2, entries, 50, np.zeros(3, np.int64))
+    m0, v0 = start._state.table[:, :, 0].T
+    (m1, v1), (m2, v2) = (part._state.table[:, :, 0].T for part in parts)
+    expected = {
+        "kl": ((m1 / v1 + m2 / v2) / (1 / v1 + 1 / v2), 2 / (1 / v1 + 1 / v2)),
+        "mean": ((m1 + m2) / 2, (v1 + v2) / 2),
+        "product-prior": (
+            (m1 / v1 + m2 / v2 - m0 / v0) / (1 / v1 + 1 / v2 - 1 / v0),
+            1 / (1 / v1 + 1 / v2 - 1 / v0),
+        ),
+    }[how]
+    np.testing.assert_allclose(state.table[:, :, 0].T, expected, rtol=1e-12)
+    assert state.merged == 1
+    same = state_from_sums(learner, how, start._state, 6, 0, [], 0, np.zeros(3, np.int64))
+    np.testing.assert_array_equal(same.table, start._state.table)
+
+
+@pytest.mark.parametrize("features", ["vocabulary", "hash"])
+@pytest.mark.parametrize("classes", [2, 20])
+@pytest.mark.parametrize(
+    ("how", "weighting", "r"),
+    [
+        ("product-prior", "nb", 1.0),
+        ("product-prior", "nb", "auto"),
+        ("kl", "nb", 1.0),
+        ("mean", "nb", 1.0),
+        ("product-prior", "idf", 1.0),
+        ("kl", None, "auto"),
+    ],
+)
+def test_partitions_of_texts_become_their_merge(features, classes, how, weighting, r):
+    estimator = AROWClassifier(r=r, scheme="one-vs-rest")
+    settings = {"features": features, "bits": 14, "weighting": weighting, "estimator": estimator}
+    texts, labels = texts_of(150, classes)
+    order = np.argsort(labels, kind="stable")[::-1]  # partitions lack classes
+    texts, labels = [texts[k] for k in order], labels[order]
+    shards = [(texts[k : k + 50], labels[k : k + 50]) for k in (0, 50, 100)]
+    every = np.unique(labels)
+    ours, counts = learn_apart(know(TextClassifier(**settings), every), shards, how)
+    models = [TextClassifier(**settings).partial_fit(*shard, classes=every) for shard in shards]
+    theirs = merge(models, how=how)
+    if features == "hash":
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+        named = [
+            [name.startswith("column ") for name in model.get_feature_names_out()]
+            for model in (ours, theirs)  # of names that fall together either may be remembered
+        ]
+        assert named[0] == named[1]
+    else:
+        compare_texts(ours, theirs)
+    np.testing.assert_allclose(ours.predict_proba(texts), theirs.predict_proba(texts), atol=1e-6)
+    np.testing.assert_allclose(ours._state.curve, theirs._state.curve, rtol=1e-6)
+    np.testing.assert_allclose(ours._state.errors, theirs._state.errors)
+    assert (ours._state.errors[1] > 0) == (r == "auto")
+    assert counted(ours) == counted(theirs)
+    from sureline.spark.partition import MODELS, ONE_CLASS, SEEN
+
+    assert (counts[MODELS], counts[SEEN]) == (3, 150)
+    assert counts[ONE_CLASS] == sum(np.unique(shard[1]).size == 1 for shard in shards)
+
+
+def test_words_that_wait_for_their_column_are_counted_together():
+    shards = [(["a b", "a"], ["x", "y"]), (["a c", "b"], ["x", "y"]), (["d c"], ["x"])]
+    settings = {"min_count": 2, "ngrams": (1, 1)}
+    ours, _ = learn_apart(know(TextClassifier(**settings), ["x", "y"]), shards, "kl")
+    models = [TextClassifier(**settings).partial_fit(*s, classes=["x", "y"]) for s in shards]
+    theirs = merge(models, how="kl")
+    compare_texts(ours, theirs)
+    for mine, their in zip(
+        ours._known.columns.waiting(), theirs._known.columns.waiting(), strict=True
+    ):
+        np.testing.assert_array_equal(mine, their)
+    for model in (ours, theirs):
+        model.partial_fit(["b c d"], ["x"])
+    compare_texts(ours, theirs)
+
+
+def test_a_second_round_learns_on_from_the_first():
+    texts, labels = texts_of(120, 3, seed=1)
+    shards = [(texts[k::2], labels[k::2]) for k in range(2)]
+    first, _ = learn_apart(know(TextClassifier(), np.unique(labels)), shards, "product-prior")
+    second, _ = learn_apart(first, shards, "kl", settled=True)
+    parts = [copy.deepcopy(first) for _ in shards]
+    for part, (some, given) in zip(parts, shards, strict=True):
+        part._take_in(as_text(some), given, np.ones(given.size), None, turn=AGAIN)
+    rows = first.n_features_ + 1
+    tables = [model._state.table[:rows] for model in (second, merge(parts, how="kl"))]
+    np.testing.assert_allclose(*tables, atol=1e-6)
+    np.testing.assert_array_equal(second._state.tallies[:rows], first._state.tallies[:rows])
+    np.testing.assert_array_equal(second._state.tokens, first._state.tokens)
+    np.testing.assert_array_equal(second._state.curve, first._state.curve)
+    assert second.get_feature_names_out().tolist() == first.get_feature_names_out().tolist()
+    seen = first._known.columns.held.seen, second._known.columns.held.seen
+    np.testing.assert_array_equal(*(each[: first.n_features_] for each in seen))
+    assert second.n_seen_ == 240
+
+
+def test_partitions_that_meet_no_new_word_can_be_merged():
+    texts, labels = texts_of(60, 2, seed=5)
+    shards = [(texts[k::2], labels[k::2]) for k in range(2)]
+    first, _ = learn_apart(know(TextClassifier(), np.unique(labels)), shards, "product-prior")
+    second, _ = learn_apart(first, shards, "kl")
+    parts = [copy.deepcopy(first).partial_fit(*shard) for shard in shards]
+    count = first.n_features_
+    states = [model._state for model in (second, merge(parts, how="kl"))]
+    np.testing.assert_allclose(*(state.table[: count + 1] for state in states), atol=1e-6)
+    np.testing.assert_allclose(*(state.curve for state in states), rtol=1e-6)
+    # What the start had counted counts once, and every text has now been counted twice.
+    counted = [model._state.tallies[: count + 1] for model in (first, second)]
+    np.testing.assert_array_equal(2 * counted[0], counted[1])
+    np.testing.assert_array_equal(2 * first._state.tokens, second._state.tokens)
+    seen = [model._known.columns.held.seen[:count] for model in (first, second)]
+    np.testing.assert_array_equal(2 * seen[0], seen[1])
+
+
+def test_the_most_frequent_words_come_first():
+    shards = [(["b a", "a"], ["x", "y"]), (["c a", "b"], ["x", "y"])]
+    model, _ = learn_apart(know(TextClassifier(ngrams=(1, 1)), ["x", "y"]), shards, "kl")
+    assert model.get_feature_names_out().tolist()[:2] == ["a", "b"]
+    assert model._known.columns.held.seen[:3].tolist() == [3, 2, 1]
+
+
+def test_pruned_partitions_add_up():
+    texts, labels = texts_of(200, 2, seed=2)
+    shards = [(texts[k::2], labels[k::2]) for k in range(2)]
+    settings = {"max_features": 60}
+    start = know(TextClassifier(**settings), np.unique(labels))
+    first, _ = learn_apart(start, shards, "product-prior")
+    models = [TextClassifier(**settings).partial_fit(*s, classes=np.unique(labels)) for s in shards]
+    compare_texts(first, merge(models, how="product-prior"))
+    second, _ = learn_apart(first, shards, "kl")  # every partition prunes the start by itself
+    assert np.isfinite(second.coef_).all()
+    assert second.score(texts, labels) > 0.7
+
+
+def test_rules_without_variances_are_summed_by_mean():
+    texts, labels = texts_of(90, 3, seed=3)
+    shards = [(texts[k::3], labels[k::3]) for k in range(3)]
+    for rule in ("pa-i", "averaged-perceptron", "adagrad-comid", "sop"):
+        inside = classifier_for(rule)()
+        ours, _ = learn_apart(know(TextClassifier(inside), np.unique(labels)), shards, "mean")
+        models = [TextClassifier(inside).partial_fit(*s, classes=np.unique(labels)) for s in shards]
+        compare_texts(ours, merge(models, how="mean"))
+
+
+def test_missing_values_are_left_out_or_an_error():
+    from sureline.spark.columns import without_missing
+
+    batch = pa.RecordBatch.from_pydict(
+        {"input": ["a", None, "b", "c"], "label": [1.0, 2.0, None, float("nan")]}
+    )
+    names = {"input": "message", "label": "kind"}
+    assert without_missing(batch, "keep", names).to_pylist() == [{"input": "a", "label": 1.0}]
+    whole = batch.slice(0, 1)
+    assert without_missing(whole, "error", names) is whole
+    with pytest.raises(DataError, match="the column 'message' has a missing value; fill it, or"):
+        without_missing(batch, "error", names)
+
+
+def vectors(rows, size):
+    """Vectors as Spark has them in Arrow: lists are dense, dictionaries sparse."""
+    fields = [
+        pa.field("type", pa.int8()),
+        pa.field("size", pa.int32()),
+        pa.field("indices", pa.list_(pa.int32())),
+        pa.field("values", pa.list_(pa.float64())),
+    ]
+    made = [
+        {"type": 1, "size": None, "indices": None, "values": row}
+        if isinstance(row, list)
+        else {"type": 0, "size": size, "indices": [*row], "values": [*row.values()]}
+        for row in rows
+    ]
+    return pa.array(made, pa.struct(fields))
+
+
+def test_dense_and_sparse_vectors_become_one_matrix():
+    from sureline.spark.columns import as_matrix
+
+    column = vectors([{1: 2.0, 3: 4.0}, [1.0, 0.0, 0.0, 5.0], {}, {0: 0.0}], 4)
+    matrix = as_matrix(column, 4, "rows")
+    expected = [[0, 2, 0, 4], [1, 0, 0, 5], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert matrix.toarray().tolist() == expected
+    assert as_matrix(column.slice(1, 1), 4, "rows").toarray().tolist() == expected[1:2]
+    with pytest.raises(DataError, match="rows: a vector has 4 numbers, others have 5"):
+        as_matrix(column, 5, "rows")
+
+
+def test_partitions_of_vectors_become_their_merge():
+    from sureline.spark.merge import _built
+    from sureline.spark.partition import Job
+    from sureline.spark.partition_learning import learn_partition
+
+    X, y = stream(7, n=60, d=5)
+    start = AROWClassifier()
+    start.partial_fit(X[:1], y[:1], classes=[-1.0, 1.0], sample_weight=[0.0])
+    sums = name_sums(start._learner(), "kl")
+    job = Job(Sent(start), "kl", sums, False, "error", {})
+    told, weight = [], np.linspace(0.5, 2.0, 60)
+    for k in range(2):
+        columns = [vectors(X[k::2].tolist(), 5), pa.array(y[k::2]), pa.array(weight[k::2])]
+        batch = pa.RecordBatch.from_arrays(columns, ["input", "label", "weight"])
+        told.append(learn_partition(job, start, iter([batch])))
+    ours = _built(start, start._learner(), "kl", sum_up(told, sums))
+    models = [
+        AROWClassifier().partial_fit(X[k::2], y[k::2], [-1.0, 1.0], weight[k::2]) for k in range(2)
+    ]
+    np.testing.assert_allclose(ours.coef_, merge(models).coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.variance_, merge(models).variance_, atol=1e-6)
+    bad = [vectors([[1.0] * 5], 5), pa.array([1.0]), pa.array([-1.0])]
+    batch = pa.RecordBatch.from_arrays(bad, ["input", "label", "weight"])
+    with pytest.raises(DataError, match="weights must be finite and at least 0"):
+        list(learn_partition(job, start, iter([batch])))
+
+
+def test_a_partition_without_rows_tells_nothing_and_a_strange_label_is_refused():
+    from sureline.spark.partition import Job
+    from sureline.spark.partition_learning import learn_partition
+
+    start = know(TextClassifier(), ["x", "y"])
+    job = Job(Sent(start), "kl", ("a", "b"), False, "error", {})
+    assert list(learn_partition(job, start, iter([]))) == []
+    with pytest.raises(DataError, match="the label 'z' is not among the classes, which are 'x', "):
+        list(learn_partition(job, start, batches_of(["t"], ["z"])))
+
+
+def test_answers_keep_the_order_and_the_gaps():
+    import pandas as pd
+
+    from sureline.spark.prediction import answer_texts, answer_vectors
+
+    model = TextClassifier().partial_fit(*texts_of(60, 3))
+    texts = ["word1 word2", None, "word4 word5 word6"]
+    wanted = ("prediction", "probability", "raw")
+    (frame,) = answer_texts(Sent(model), wanted, "keep", "t")(iter([pd.Series(texts)]))
+    rows = [texts[0], texts[2]]
+    assert frame["prediction"].tolist() == [
+        model.predict(rows)[0],
+        None,
+        model.predict(rows)[1],
+    ]
+    np.testing.assert_array_equal(frame["probability"][2], model.predict_proba(rows)[1])
+    np.testing.assert_array_equal(frame["raw"][0], model.decision_function(rows)[0])
+    assert frame["raw"][1] is None
+    (empty,) = answer_texts(Sent(model), wanted, "keep", "t")(iter([pd.Series([None])]))
+    assert empty["prediction"].tolist() == [None]
+    with pytest.raises(DataError, match="the column 't' has a missing value; fill it, or set "):
+        list(answer_texts(Sent(model), wanted, "error", "t")(iter([pd.Series([None])])))
+
+    X, y = stream(9, n=40, d=3)
+    numbers = AROWClassifier(random_state=0).fit(X, y.astype(int))
+    rows = vectors([[1.0, 2.0, 3.0], {1: 1.0}], 3).to_pylist()
+    given = pd.DataFrame([rows[0], dict.fromkeys(rows[0]), rows[1]])
+    (frame,) = answer_vectors(Sent(numbers), ("prediction", "raw"), "keep", "v")(iter([given]))
+    dense = [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]]
+    expected = numbers.predict(dense).astype(float)
+    assert frame["prediction"].tolist() == [expected[0], None, expected[1]]
+    score = numbers.decision_function(dense)[1]
+    np.testing.assert_allclose(frame["raw"][2], [-score, score])
+
+
+def test_a_shipped_model_is_mapped_from_one_file(tmp_path, monkeypatch):
+    from sureline.spark.broadcast import KEPT, Shipped
+
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # leave this process's cache alone
+    model = TextClassifier().partial_fit(*texts_of(30, 2))
+    sent = pickle.dumps(Shipped(model))
+    for _ in range(2):
+        got = pickle.loads(sent)
+        np.testing.assert_array_equal(got.coef_, model.coef_)
+    folder = tmp_path / "python" / "sureline-models"
+    assert len(list(folder.iterdir())) == 1
+    for _ in range(KEPT + 2):
+        pickle.loads(pickle.dumps(Shipped(model)))
+    assert len(list(folder.iterdir())) == KEPT
+
+
+CACHED = """
+import json, os, sys
+from pathlib import Path
+from sureline.spark.compile_cache import compiled_apart
+with compiled_apart():
+    from numba.core import event
+    class Listener(event.Listener):
+        count = 0
+        def on_start(self, e):
+            Listener.count += e.data["dispatcher"].py_func.__module__.startswith("sureline")
+        def on_end(self, e):
+            pass
+    event.register("numba:compile", Listener())
+    from sureline import AROWClassifier
+    AROWClassifier({0}).fit([[0.0], [1.0]], [0, 1])
+shared = Path(os.environ["SPARK_LOCAL_DIRS"]) / "python" / "sureline-compiled"
+kinds = sorted(path.name.partition("-")[0] for path in shared.iterdir())
+print(json.dumps([Listener.count > 0, kinds, os.environ["NUMBA_CACHE_DIR"]]))
+"""
+
+
+def test_workers_compile_apart_and_start_from_what_others_compiled(tmp_path):
+    import json
+
+    def worker(settings="", **more):
+        environment = {**os.environ, "SPARK_LOCAL_DIRS": str(tmp_path), **more}
+        environment.pop("NUMBA_DISABLE_JIT", None)
+        done = subprocess.run(
+            [sys.executable, "-c", CACHED.format(settings)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
+    compiled, kinds, first = worker()
+    assert (compiled, kinds) == (True, ["compiled", "own"])
+    compiled, kinds, second = worker()
+    assert (compiled, kinds) == (False, ["compiled", "own", "own"])
+    assert first != second
+    compiled, kinds, third = worker("dtype='float64'")
+    assert (compiled, kinds) == (True, ["compiled", "compiled", "own", "own", "own"])
+    compiled, _, _ = worker(
+        "dtype='float64'", SPARK_LOCAL_DIRS=str(tmp_path / "new"), SURELINE_COMPILED=third
+    )
+    assert not compiled
+
+
+def test_where_nothing_is_compiled_the_cache_is_left_alone(tmp_path, monkeypatch):
+    from sureline.spark.compile_cache import compiled_apart
+
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    with compiled_apart():
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_of_workers_are_told_plainly():
+    from sureline.spark.merge import told_plainly
+
+    problem = RuntimeError(
+        "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+        '  File "x.py", line 1\nsureline.errors.DataError: a row is wrong: leave it out\n'
+    )
+    plain = told_plainly(problem)
+    assert type(plain) is DataError
+    assert str(plain) == "a row is wrong: leave it out"
+    other = RuntimeError("no more disk")
+    assert told_plainly(other) is other
+
+
+def test_without_pyspark_one_sentence_says_what_to_install():
+    script = (
+        "import importlib.util as util\n"
+        "real = util.find_spec\n"
+        "util.find_spec = lambda name, *a: None if name == 'pyspark' else real(name, *a)\n"
+        "import sureline\n"
+        "try:\n"
+        "    import sureline.spark\n"
+        "except ImportError as problem:\n"
+        "    print(problem)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (
+        "sureline.spark needs pyspark, which is not installed: pip install 'sureline[spark]'\n"
+    )
+
+
+def test_parameters_that_contradict_each_other_are_refused():
+    from sureline.spark import SurelineClassifier
+    from sureline.spark.initial_model import begin
+
+    def check(stage):
+        stage.check()
+        begin(stage, np.array(["a", "b"]), None if stage.reads_texts else 2)
+
+    def refused(message, **settings):
+        with pytest.raises(InvalidParameter, match=message):
+            check(SurelineClassifier(**settings))
+
+    refused("are both set; examples are either texts or vectors", textCol="t", featuresCol="v")
+    refused("bits tells how texts are read, but no textCol is set", bits=10)
+    refused("shuffle must be 'none' or 'partition' or 'all', got 'some'", shuffle="some")
+    refused("how must be 'kl' or", how="best")
+    refused("rounds must be a whole number of at least 1, got 0", rounds=0)
+    refused("the rule pa-i has no parameter r; it has C, slack", textCol="t", rule="pa-i", r=1.0)
+    refused("there is no rule named 'svm'", textCol="t", rule="svm")
+    refused("r must be a number in", textCol="t", r=-1.0)
+
+
+def test_a_stage_becomes_the_classifier_it_describes():
+    from sureline.spark import SurelineClassifier
+    from sureline.spark.initial_model import begin
+
+    classes = np.array(["a", "b", "c"])
+    stage = SurelineClassifier(
+        textCol="t",
+        rule="cw-variance",
+        confidence=0.8,
+        initialVariance=2.0,
+        ngrams=[1, 1],
+        chars=[],
+        stopWords=["the"],
+        features="hash",
+        bits=10,
+        dtype="float64",
+        competitors="all",
+    )
+    model = begin(stage, classes, None)
+    assert model.get_params(deep=False) | {"estimator": None} == TextClassifier(
+        ngrams=(1, 1), stop_words=["the"], features="hash", bits=10
+    ).get_params(deep=False)
+    inside = model.estimator
+    assert (inside.constraint, inside.confidence, inside.initial_variance) == ("variance", 0.8, 2.0)
+    assert (inside.dtype, inside.competitors) == ("float64", "all")
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.n_seen_ == 0
+    usual = begin(SurelineClassifier(textCol="t"), classes, None)
+    assert usual.estimator.get_params() == TextClassifier()._chosen().get_params()
+    assert (usual.weighting, usual.calibration) == ("auto", "online")
+    followed = begin(SurelineClassifier(textCol="t", r="auto"), classes, None)
+    assert followed.estimator.r == "auto"
+    plain = SurelineClassifier(textCol="t", weighting="none", calibration="none")
+    model = begin(plain, classes, None)
+    assert (model.weighting, model.calibration) == (None, None)
+    assert model._state.tallies.size == 0
+    vectors = SurelineClassifier(calibration="online")
+    assert begin(vectors, classes, 3).calibration == "online"
+    assert begin(SurelineClassifier(), classes, 3).calibration is None
+    numbers = begin(SurelineClassifier(), classes, 7)
+    assert (type(numbers), numbers.r, numbers.n_features_in_) == (AROWClassifier, 1.0, 7)
+
+
+def test_every_parameter_has_a_setter_a_getter_and_a_sentence():
+    from sureline.spark import SurelineClassifier
+
+    stage = SurelineClassifier()
+    for param in stage.params:
+        title = param.name[0].upper() + param.name[1:]
+        assert callable(getattr(stage, f"set{title}"))
+        assert callable(getattr(stage, f"get{title}"))
+        assert len(param.doc) > 10
+    assert stage.setMinCount(3).getMinCount() == 3
+    assert "the update rule" in stage.explainParam("rule").lower()
+
+
+def test_the_embedded_messages_are_learned_as_well_in_parts():
+    texts, labels = sms_spam()
+    texts, labels = list(texts)[:800], np.array(list(labels)[:800])
+    shards = [(texts[k:600:4], labels[k:600:4]) for k in range(4)]
+    model, _ = learn_apart(know(TextClassifier(), ["ham", "spam"]), shards, "product-prior")
+    whole = TextClassifier().partial_fit(texts[:600], labels[:600])
+    scores = [each.score(texts[600:], labels[600:]) for each in (model, whole)]
+    assert scores[0] >= scores[1] - 0.02
+
+
+def test_importing_the_worker_part_does_not_import_spark_or_numba():
+    script = (
+        "import sys\nimport sureline.spark.partition\n"
+        "print(sorted({'numba', 'sklearn', 'pyspark.sql'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+    assert Path(sys.executable).exists()
