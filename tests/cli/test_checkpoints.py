@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checkpoints import KILLS, position, write_rows
 from cli_runs import COLUMNS, MAIL, command
 
 from sureline.cli.train.checkpoint import Position, add_rows, random_state, set_random_state
@@ -19,22 +20,7 @@ from sureline.model.file import read, write
 
 pytest_plugins = ["cli_fixtures"]
 
-KILLS = int(os.environ.get("SURELINE_KILLS", "6"))
 KEPT = ("--checkpoint", "c.sureline", "--every", "3")
-
-
-def write_rows(rows: int = 600) -> None:
-    """A file whose words are random, so that new features come all the time."""
-    rng = np.random.RandomState(0)
-    lines = [
-        " ".join(f"w{k}" for k in rng.zipf(1.3, 12) % 5000) + f",{'abc'[rng.randint(3)]}"
-        for _ in range(rows)
-    ]
-    Path("rows.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
-
-
-def position() -> dict[str, object]:
-    return read("c.sureline").metadata["notes"]["run"]["position"]
 
 
 # -- kill -9 -----------------------------------------------------------------------------------
@@ -60,9 +46,9 @@ def test_a_run_killed_at_any_moment_ends_with_the_very_same_file(kind, folder, r
     expected = hashlib.sha256(Path("m.sureline").read_bytes()).hexdigest()
     Path("m.sureline").unlink()
     Path("c.sureline").unlink()
-    killing = Path(__file__).parents[1] / "support" / "killing.py"
+    kill_loop = Path(__file__).parents[1] / "support" / "kill_loop.py"
     done = subprocess.run(
-        [sys.executable, str(killing), str(KILLS), *arguments, "--resume"],
+        [sys.executable, str(kill_loop), str(KILLS), *arguments, "--resume"],
         capture_output=True,
         text=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},

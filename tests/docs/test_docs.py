@@ -1,10 +1,8 @@
 """What the documentation shows is run: its code, its example of a new rule, its lists of names."""
 
-import contextlib
 import importlib
 import importlib.util
 import inspect
-import io
 import re
 import shlex
 import subprocess
@@ -12,11 +10,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from cases import COMPILED
+from pages import ROOT, blocks, text
 from typer.testing import CliRunner
 
 import sureline
@@ -25,8 +24,6 @@ from sureline.cli import app
 from sureline.estimators import PAClassifier, classifier_for
 from sureline.rules import Rule, batch_rules, registry, rules
 
-ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 PAGES = [
     "README.md",
     "docs/index.md",
@@ -45,35 +42,6 @@ PAGES = [
 LEARNING_MUCH = ("docs/evaluation.md",)  # minutes, where nothing is compiled
 WITH_COMMANDS = ["README.md", "docs/index.md", "docs/quickstart.md"]
 CLASSIFIERS = [name for name in sureline.__all__ if name.endswith("Classifier")]
-
-
-class Block(NamedTuple):
-    """A block of Python on a page, and what the page says that it prints."""
-
-    code: str
-    printed: str
-    page: str
-    line: int
-
-    def run(self, names: dict[str, Any]) -> str:
-        """Run the block among `names`; tracebacks show the page and its lines."""
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile("\n" * self.line + self.code, self.page, "exec"), names)  # noqa: S102
-        return out.getvalue()
-
-
-def text(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
-def blocks(page: str, language: str = "python") -> list[Block]:
-    whole = text(page)
-    return [
-        Block(match[2], match[3] or "", page, whole.count("\n", 0, match.start()) + 1)
-        for match in FENCE.finditer(whole)
-        if match[1] == language
-    ]
 
 
 @pytest.fixture

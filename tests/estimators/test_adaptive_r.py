@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from cases import several, stream
-from oracle import Oracle
+from cases import concepts, several, stream
+from oracle import Oracle, distance
 from oracle_many import ManyOracle
-from test_oracle import distance
-from test_oracle_many import many
 
 from sureline import AROWClassifier, CWClassifier, TextClassifier, load, merge
 from sureline.errors import InvalidParameter
@@ -54,7 +52,7 @@ def test_two_classes_equal_the_oracle(covariance):
 def test_many_classes_equal_the_oracle(covariance, scheme):
     compared = 0
     for seed in range(several(4, 2)):
-        X, y = many(seed, 4, 30)
+        X, y = concepts(seed, 4, 30)
         oracle, misses = ManyOracle("arow", covariance, {"r": 1.0}, 4, 4, 1, scheme, True), Misses()
         for x, label in zip(X, y, strict=True):
             scores = oracle.scores(np.concatenate([[1.0], x]))

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import make, parameters, several
-from test_promises import same_model
+from cases import make, parameters, same_model, several
 
 from sureline import AROWClassifier, CWClassifier, InvalidParameter, PerceptronClassifier
 from sureline.rules import rules

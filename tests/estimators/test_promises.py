@@ -3,22 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from cases import CASES, make, parameters, several, stream
+from cases import CASES, make, parameters, same_model, several, stream
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sureline import AROWClassifier, CWClassifier, InvalidParameter, PerceptronClassifier
 from sureline.rules import rules
-
-
-def same_model(one, other):
-    """Whether two models agree to the bit in all that was learned and counted."""
-    for name in ("coef_", "intercept_", "variance_", "intercept_variance_", "covariance_"):
-        ours, theirs = getattr(one, name, None), getattr(other, name, None)
-        if not np.array_equal(ours, theirs):
-            return False
-    counters = ("n_seen_", "n_updates_", "n_mistakes_")
-    return all(getattr(one, name) == getattr(other, name) for name in counters)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -5,6 +5,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 from cases import several, stream
+from threads import run_together
 
 from sureline import AROWClassifier, PAClassifier, TextClassifier
 from sureline.data import sms_spam
@@ -14,26 +15,6 @@ N = several(600, 60)
 TEXTS, LABELS = (some[:N] for some in sms_spam())
 PROBES = ["free prize call now", "see you at lunch", *TEXTS[-3:], "xyzzy " + TEXTS[-1]]
 TOPICS = [["a", "b", "c", "d", "e"][min(k % 5, k // (N // 10))] for k in range(N)]
-
-
-def run(*jobs):
-    """Run jobs side by side; what any of them raises is raised here."""
-    failures = []
-
-    def guarded(job):
-        try:
-            job()
-        except BaseException as problem:
-            failures.append(problem)
-            raise
-
-    threads = [Thread(target=guarded, args=(job,)) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def answers(model):
@@ -85,7 +66,7 @@ def test_no_answer_mixes_two_states(options, labels):
                 assert one in known
             counts[number] += 1
 
-    run(learn, lambda: look(0), lambda: look(1))
+    run_together(learn, lambda: look(0), lambda: look(1))
     assert answers(model) == answers(alone)
     assert min(counts) > 0
 
@@ -115,7 +96,7 @@ def test_numbers_are_as_safe_as_texts():
             if finished:
                 return
 
-    run(learn, look)
+    run_together(learn, look)
 
 
 def test_neither_learning_nor_looking_is_kept_waiting_for_ever():
@@ -132,7 +113,7 @@ def test_neither_learning_nor_looking_is_kept_waiting_for_ever():
             model.predict_one(PROBES[0])
             looked[number] += 1
 
-    run(learn, lambda: look(0), lambda: look(1))
+    run_together(learn, lambda: look(0), lambda: look(1))
 
 
 def test_the_gate_lets_in_many_readers_or_one_writer():
@@ -156,7 +137,7 @@ def test_the_gate_lets_in_many_readers_or_one_writer():
                 value[0] += 1
                 inside[1] -= 1
 
-    run(read, read, write, write)
+    run_together(read, read, write, write)
     assert set(seen) == {0}
     assert value == [600]
 
@@ -193,5 +174,5 @@ def test_what_is_raised_inside_opens_the_gate():
             raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError), gate.change(), gate.change():
         raise ZeroDivisionError
-    run(go_through)
+    run_together(go_through)
     assert seen == ["changed", "looked"]

@@ -8,7 +8,7 @@ import pytest
 from cases import several
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_words import features, normalized
+from reference_tokenizer import features, normalized
 from shared_data import shared
 
 from sureline import InvalidParameter, TextFeatures

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from cases import make, parameters, several
+from cases import concepts, make, parameters, several
+from oracle import distance
 from oracle_many import ManyOracle
-from test_oracle import distance
 
 from sureline.rules import rules
 
@@ -17,20 +17,10 @@ CASES = [
 ]
 
 
-def many(seed, classes, n=30, d=4):
-    """Random sparse examples of K linear concepts, some of them empty."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
-    X[rng.integers(1, n)] = 0.0
-    y = np.argmax(X @ rng.standard_normal((d, classes)) + 0.1 * rng.standard_normal(classes), 1)
-    y[:classes] = np.arange(classes)
-    return X, y
-
-
 def compare(rule, scheme, covariance, k, seed, dtype="float64", weighted=False, n=30, **settings):
     """Learn a stream both ways; None where rounding would decide, else the largest distance."""
     classes = 3 + seed % 4
-    X, y = many(seed, classes, n)
+    X, y = concepts(seed, classes, n)
     if dtype == "float32":
         X = X.astype(np.float32).astype(np.float64)
     c = np.random.default_rng(seed).uniform(0.1, 1.0, len(y)) if weighted else np.ones(len(y))

@@ -618,7 +618,7 @@ def quick_path():
 
 
 def test_stored_file_of_format_1_is_read_for_ever():
-    """The file was written by ``python tests/test_model_file.py``, which must not be run again."""
+    """The file was written by ``python tests/model/test_file.py``, which must not be run again."""
     model = verify(STORED) and load(STORED)
     assert type(model) is AROWClassifier
     assert model.get_params()["r"] == 0.5

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import make, parameters, stream
+from cases import directions, make, parameters, stream
 
 from sureline import (
     AdaGradClassifier,
@@ -33,16 +33,6 @@ OTHERS = [
     for rule in rules().values()
     if rule.kernel is not None or "identity" in rule.covariances
 ]
-
-
-def many(seed, classes, n=80, d=7):
-    """Examples of the named classes, each with its own direction."""
-    rng = np.random.default_rng(seed)
-    y = np.asarray(classes)[rng.integers(0, len(classes), n)]
-    y[: len(classes)] = classes
-    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
-    X[np.arange(n), (np.searchsorted(np.sort(classes), y)) % d] += 1.5
-    return X, y
 
 
 def gaussians(model, label, size):
@@ -88,7 +78,7 @@ def assert_same(one, other, tolerance=1e-9):
 
 
 def trained(rule, covariance, classes, seed, d=7, **more):
-    X, y = many(seed, classes, d=d)
+    X, y = directions(seed, classes, d=d)
     model = make(rule, covariance, dtype="float64", random_state=0, max_iter=1, **more)
     return model.set_params(**parameters(rule)).partial_fit(X, y, classes=classes)
 
@@ -162,7 +152,7 @@ def test_merged_model_without_variances_trains_on_as_if_it_had_come_so_far(rule)
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_one_model_merges_to_an_equal_one(how, dtype):
-    X, y = many(0, list("dbca"))
+    X, y = directions(0, list("dbca"))
     model = AROWClassifier(dtype=dtype, max_iter=2, random_state=0)
     for start in (0, 1, 2, 3, 40):
         model.partial_fit(X[start : start + 40], y[start : start + 40])
@@ -233,7 +223,7 @@ def test_full_arow_of_shards_by_product_prior_has_the_precision_of_one_model():
 
 @pytest.mark.parametrize("how", HOWS)
 def test_merged_model_trains_on_and_keeps_its_count_in_a_file(how, tmp_path):
-    X, y = many(1, [3, 1, 2], n=200)
+    X, y = directions(1, [3, 1, 2], n=200)
     models = [AROWClassifier().partial_fit(X[k : k + 60], y[k : k + 60]) for k in (0, 60)]
     merged = merge(models, how=how)
     save(merged, tmp_path / "merged.sureline")
@@ -256,7 +246,7 @@ def test_shards_merge_to_a_better_model_than_each():
 
 
 def test_narrow_and_wide_models_of_the_same_two_classes_merge():
-    X, y = many(2, list("abc"))
+    X, y = directions(2, list("abc"))
     two = y != "c"
     narrow = AROWClassifier(dtype="float64").partial_fit(X[two], y[two])
     wide = AROWClassifier(dtype="float64").partial_fit(X, y).forget_class("c")
@@ -273,7 +263,7 @@ def test_narrow_and_wide_models_of_the_same_two_classes_merge():
 
 
 def test_a_model_that_knows_one_class_brings_its_class_and_counters():
-    X, y = many(4, ["a", "b"])
+    X, y = directions(4, ["a", "b"])
     model = AROWClassifier().partial_fit(X, y)
     for label, expected in (("a", ["a", "b"]), ("z", ["a", "b", "z"])):
         single = AROWClassifier().partial_fit(X[:5], [label] * 5)
@@ -290,7 +280,7 @@ def test_a_model_that_knows_one_class_brings_its_class_and_counters():
 def test_states_merge_by_maps_of_features():
     """Features may stand at other numbers in every state, as in vocabularies."""
     rng = np.random.default_rng(6)
-    X, y = many(6, list("abc"), d=9)
+    X, y = directions(6, list("abc"), d=9)
     places = [rng.permutation(9)[:k] for k in (6, 9, 4)]
     names = ["a", "b", "c"]
     models = [AROWClassifier(dtype="float64").partial_fit(X[:, own], y, names) for own in places]
@@ -386,7 +376,7 @@ def test_models_merge_by_their_method():
 
 
 def fitted(**settings):
-    X, y = many(9, [0, 1])
+    X, y = directions(9, [0, 1])
     return AROWClassifier(**settings).partial_fit(X, y)
 
 
@@ -397,7 +387,7 @@ def fitted(**settings):
         (lambda: [fitted(), 3], "kl", InvalidParameter, "model 2 is of class int"),
         (lambda: [fitted(), fitted()], "sum", InvalidParameter, "how must be 'kl' or"),
         (
-            lambda: [fitted(), PAClassifier().fit(*many(9, [0, 1]))],
+            lambda: [fitted(), PAClassifier().fit(*directions(9, [0, 1]))],
             "kl",
             InvalidParameter,
             "model 1 is AROWClassifier and model 2 is PAClassifier",
@@ -424,7 +414,7 @@ def fitted(**settings):
             "model 1 was trained as",
         ),
         (
-            lambda: [fitted(), AROWClassifier().fit(*many(9, ["a", "b"]))],
+            lambda: [fitted(), AROWClassifier().fit(*directions(9, ["a", "b"]))],
             "kl",
             DataError,
             "labels are numbers in model 1 and text in model 2",
@@ -459,13 +449,13 @@ def test_models_that_do_not_fit_each_other_are_refused(models, how, error, says)
 )
 @pytest.mark.parametrize("how", ["kl", "product", "product-prior"])
 def test_rules_without_variances_merge_by_mean_only(cls, how):
-    model = cls().fit(*many(9, [0, 1]))
+    model = cls().fit(*directions(9, [0, 1]))
     with pytest.raises(InvalidParameter, match="use how='mean'"):
         merge([model, model], how=how)
 
 
 def test_covariance_that_is_no_longer_definite_is_refused():
-    models = [AROWClassifier(covariance="full").fit(*many(9, [0, 1])) for _ in range(2)]
+    models = [AROWClassifier(covariance="full").fit(*directions(9, [0, 1])) for _ in range(2)]
     models[1]._state.covariance[0, 1, 1] = -1.0
     with pytest.raises(InvalidParameter, match="model 2 is no longer positive definite"):
         merge(models)
@@ -475,7 +465,7 @@ def test_covariance_that_is_no_longer_definite_is_refused():
 def test_names_of_features_are_kept_or_refused():
     import pandas as pd
 
-    X, y = many(10, [0, 1], d=3)
+    X, y = directions(10, [0, 1], d=3)
     one = AROWClassifier().fit(pd.DataFrame(X, columns=list("abc")), y)
     two = AROWClassifier().fit(pd.DataFrame(X[:, :2], columns=list("ab")), y)
     assert merge([two, one]).feature_names_in_.tolist() == ["a", "b", "c"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pages import blocks
 from spark_cluster import (
     WAIT,
     Cluster,
@@ -19,7 +20,7 @@ from spark_cluster import (
     needs_spark,
     session,
 )
-from test_spark_parts import compare_texts, texts_of
+from texts import compare_texts, texts_of
 
 import sureline
 from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
@@ -370,8 +371,6 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, spark, tmp_path):
 
 
 def test_code_in_the_documentation_prints_what_it_says(spark, tmp_path, monkeypatch):
-    from test_docs import blocks
-
     monkeypatch.chdir(tmp_path)
     names = {}
     found = blocks("docs/spark.md")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from cases import CASES, make, stream
 from spark_cluster import PANDAS
+from texts import compare_texts, texts_of
 
 from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
 from sureline.data import as_text, sms_spam
@@ -25,7 +26,6 @@ pytestmark = [
     pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
     pytest.mark.filterwarnings(PANDAS),
 ]
-WORDS = [f"word{k}" for k in range(40)]
 
 
 class Sent:
@@ -33,17 +33,6 @@ class Sent:
 
     def __init__(self, value):
         self.value = value
-
-
-def texts_of(n, classes, seed=0):
-    """Random texts of a few words, which tell the class most of the time."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, classes, n)
-    texts = []
-    for label in labels:
-        own = rng.integers(0, 3, 4) + 3 * (label if rng.random() < 0.8 else 0)
-        texts.append(" ".join(WORDS[k] for k in (*(own % 40), *rng.integers(0, 40, 5))))
-    return texts, np.array([f"class {label:02}" for label in labels])
 
 
 def batches_of(texts, labels, size=7):
@@ -81,23 +70,6 @@ def know(model, classes):
     from sureline.spark.initial_model import know as tell
 
     return tell(model, np.array(classes))
-
-
-def compare_texts(ours, theirs, atol=1e-6):
-    """Whether two text classifiers know the same of the same words."""
-    assert ours.classes_.tolist() == theirs.classes_.tolist()
-    names = [model.get_feature_names_out().tolist() for model in (ours, theirs)]
-    assert sorted(names[0]) == sorted(names[1])
-    order = [np.argsort(each) for each in names]
-    pairs = [(ours.coef_, theirs.coef_)]
-    if hasattr(theirs, "predict_proba"):
-        pairs.append((ours.variance_, theirs.variance_))
-    for one, two in pairs:
-        np.testing.assert_allclose(one[:, order[0]], two[:, order[1]], atol=atol)
-    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=atol)
-    for name in ("n_seen_", "n_updates_", "n_mistakes_"):
-        assert getattr(ours, name) == getattr(theirs, name)
-    assert ours._state.merged == theirs._state.merged
 
 
 def counted(model):

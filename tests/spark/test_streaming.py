@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from spark_cluster import compile_before, environment, needs_spark, session
-from test_spark_parts import compare_texts, texts_of
+from texts import compare_texts, texts_of
 
 import sureline
 from sureline import DataError, InvalidParameter, TextClassifier

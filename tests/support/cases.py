@@ -56,3 +56,33 @@ def stream(seed, n=60, d=6, noise=0.0, density=0.6):
     if len(set(y)) < 2:
         y[0] = -y[0]
     return X, y
+
+
+def concepts(seed, classes, n=30, d=4):
+    """Random sparse examples of K linear concepts, some of them empty."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
+    X[rng.integers(1, n)] = 0.0
+    y = np.argmax(X @ rng.standard_normal((d, classes)) + 0.1 * rng.standard_normal(classes), 1)
+    y[:classes] = np.arange(classes)
+    return X, y
+
+
+def directions(seed, classes, n=80, d=7):
+    """Examples of the named classes, each with its own direction."""
+    rng = np.random.default_rng(seed)
+    y = np.asarray(classes)[rng.integers(0, len(classes), n)]
+    y[: len(classes)] = classes
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
+    X[np.arange(n), (np.searchsorted(np.sort(classes), y)) % d] += 1.5
+    return X, y
+
+
+def same_model(one, other):
+    """Whether two models agree to the bit in all that was learned and counted."""
+    for name in ("coef_", "intercept_", "variance_", "intercept_variance_", "covariance_"):
+        ours, theirs = getattr(one, name, None), getattr(other, name, None)
+        if not np.array_equal(ours, theirs):
+            return False
+    counters = ("n_seen_", "n_updates_", "n_mistakes_")
+    return all(getattr(one, name) == getattr(other, name) for name in counters)

@@ -82,7 +82,7 @@ class Oracle:
     def __init__(self, name, covariance, q, features, fit_intercept=True):
         if name not in KNOWN:
             raise NotImplementedError(
-                f"write the rule {name} into tests/oracle.py, slowly and plainly"
+                f"write the rule {name} into tests/support/oracle.py, slowly and plainly"
             )
         self.name, self.covariance, self.q = name, covariance, q
         self.constant, size = float(fit_intercept), features + 1
@@ -175,3 +175,8 @@ class Oracle:
         if self.name == "sop":
             return np.sum(self.mu * x / (self.M + x**2))
         return self.weights() @ x
+
+
+def distance(ours, theirs):
+    """The normwise relative difference."""
+    return np.linalg.norm(ours - theirs) / max(np.linalg.norm(theirs), 1e-30)

@@ -13,14 +13,13 @@ from threading import Event
 
 import numpy as np
 import pytest
-from cases import CASES, make, parameters, several, stream
+from cases import CASES, directions, make, parameters, several, stream
+from checkpoints import KILLS, position, write_rows
 from cli_runs import COLUMNS
 from joblib import parallel_config
 from sklearn.base import clone
-from test_cli_checkpoints import KILLS, position, write_rows
-from test_merge import many
-from test_text import KINDS, learned, topics
-from test_threads import run as side_by_side
+from texts import KINDS, learned, topics
+from threads import run_together
 
 import sureline
 from sureline import (
@@ -52,7 +51,9 @@ def bits(model):
 
 def examples(classes, seed=0, n=90, d=7):
     """Examples of two classes or more."""
-    return stream(seed, n=n, d=d, noise=0.1) if classes == 2 else many(seed, list("abcd"), n, d)
+    return (
+        stream(seed, n=n, d=d, noise=0.1) if classes == 2 else directions(seed, list("abcd"), n, d)
+    )
 
 
 # -- the formulas ------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_a_weight_that_one_job_alone_has_moved_ends_where_that_one_has_moved_it(
 
 def test_many_rounds_of_many_jobs_do_not_overshoot():
     # The plain product of the copies moves further each round, until nothing is left of it.
-    X, y = many(1, list("abc"), n=several(1200, 240), d=12)
+    X, y = directions(1, list("abc"), n=several(1200, 240), d=12)
     one = AROWClassifier(random_state=0, max_iter=12).fit(X, y)
     shared = clone(one).set_params(n_jobs=8).fit(X, y)
     assert np.abs(shared.coef_).max() < 2.0 * np.abs(one.coef_).max()
@@ -287,7 +288,7 @@ def test_more_jobs_than_rows():
 
 
 def test_weights_classes_and_early_stopping():
-    X, y = many(2, list("abc"), n=300)
+    X, y = directions(2, list("abc"), n=300)
     weight = np.random.default_rng(0).random(300) * (np.arange(300) % 4 > 0)
     settings = {"random_state": 0, "n_jobs": 3, "class_weight": {"a": 2.0, "c": 0.5}}
     model = AROWClassifier(**settings).fit(X, y, sample_weight=weight)
@@ -302,7 +303,7 @@ def test_weights_classes_and_early_stopping():
 
 
 def test_a_class_that_is_missing_in_a_shard():
-    X, y = many(3, list("abc"), n=40)
+    X, y = directions(3, list("abc"), n=40)
     y = np.where(np.arange(40) == 4, "c", np.where(y == "c", "a", y))
     model = AROWClassifier(shuffle=False, n_jobs=4, dtype="float64").fit(X, y)
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -446,7 +447,7 @@ def test_predictions_while_fitting_are_those_of_the_old_model():
             answers.add(model.decision_function(TEXTS[:5]).tobytes())
             looked[0] += 1
 
-    side_by_side(learn, look)
+    run_together(learn, look)
     after = model.decision_function(TEXTS[:5]).tobytes()
     assert answers <= {before, after}
     assert before != after
@@ -548,9 +549,9 @@ def test_a_run_of_several_jobs_killed_at_any_moment_ends_with_the_very_same_file
     expected = hashlib.sha256(Path("m.sureline").read_bytes()).hexdigest()
     Path("m.sureline").unlink()
     Path("c.sureline").unlink()
-    killing = Path(__file__).parents[2] / "support" / "killing.py"
+    kill_loop = Path(__file__).parents[2] / "support" / "kill_loop.py"
     done = subprocess.run(
-        [sys.executable, str(killing), str(max(2, KILLS // 2)), *arguments, "--resume"],
+        [sys.executable, str(kill_loop), str(max(2, KILLS // 2)), *arguments, "--resume"],
         capture_output=True,
         text=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},

@@ -8,72 +8,28 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import several
-from reference_words import features, normalized
+from reference_tokenizer import features, normalized
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from texts import KINDS, LABELS, TEXTS, TOPICS, N, learned, topics
 
 import sureline.estimators.text.classifier
 import sureline.features.vocabulary
 from sureline import (
-    AdaGradClassifier,
     AROWClassifier,
-    CWClassifier,
     DataError,
     InvalidParameter,
     PAClassifier,
-    PerceptronClassifier,
     TextClassifier,
     TextFeatures,
 )
 from sureline.data import as_text, sms_spam
 from sureline.features.tokenizer import Room, Scheme
 
-N = several(400, 40)
-TEXTS, LABELS = (some[:N] for some in sms_spam())
 WORD = r"\w+"
-TOPICS = ["one", "two", "three", "four", "five"]
-
-
-def topics(n=N):
-    """Texts of five classes, of which some come late."""
-    rng = np.random.default_rng(3)
-    codes = np.minimum(rng.integers(0, 5, n), np.arange(n) // (n // 8))
-    texts = [
-        " ".join(f"w{rng.integers(0, 20) + 12 * code}" for _ in range(6)) + f" id{k}"
-        for k, code in enumerate(codes)
-    ]
-    return texts, [TOPICS[code] for code in codes]
-
-
-def learned(model):
-    """All that was learned, as bytes and names."""
-    count = model.n_features_
-    state = model._state
-    return (
-        state.table[: count + 1, :, : state.used].tobytes(),
-        state.clock,
-        state.counts.tolist(),
-        model.classes_.tolist(),
-        model.get_feature_names_out().tolist() if count < 2**16 else model._known.columns.held,
-    )
-
-
-KINDS = {
-    "default": {},
-    "hash": {"features": "hash", "bits": 12},
-    "often": {"min_count": 3},
-    "few": {"max_features": several(500, 150)},
-    "often-few": {"min_count": 2, "max_features": several(200, 60)},
-    "chars": {"chars": (2, 3), "counts": "log"},
-    "pa": {"estimator": PAClassifier()},
-    "few-pa": {"estimator": PAClassifier(), "max_features": several(500, 150)},
-    "averaged": {"estimator": PerceptronClassifier()},
-    "adagrad": {"estimator": AdaGradClassifier(l1=0.01, variant="rda")},
-    "several": {"estimator": CWClassifier(competitors=2, dtype="float64")},
-}
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -10,7 +10,7 @@ import pytest
 from cases import several
 from safetensors import safe_open
 from safetensors.numpy import load_file
-from test_text import KINDS, LABELS, TEXTS, learned, topics
+from texts import KINDS, LABELS, TEXTS, learned, topics
 
 import sureline
 from sureline import ModelFileError, SurelineError, TextClassifier

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import several
-from test_text import KINDS, LABELS, TEXTS, learned, topics
+from texts import KINDS, LABELS, TEXTS, learned, topics
 
 import sureline
 from sureline import AROWClassifier, InvalidParameter, PAClassifier, TextClassifier

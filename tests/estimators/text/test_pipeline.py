@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import several
 from sklearn.base import clone
-from test_threads import run as side_by_side
+from threads import run_together
 
 from sureline import AROWClassifier, PAClassifier, TextClassifier
 from sureline.data import sms_spam
@@ -114,7 +114,7 @@ def test_nobody_sees_half_of_a_change():
             mean, variance = model.decision_distribution(TEXTS[:5])
             seen.append(bool(np.isfinite(mean).all() and (variance > 0).all()))
 
-    side_by_side(learn, look, look)
+    run_together(learn, look, look)
     assert all(seen)
 
 

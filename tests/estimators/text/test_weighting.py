@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from cases import make, parameters, several
-from oracle import Oracle
+from cases import concepts, make, parameters, several
+from oracle import Oracle, distance
 from oracle_many import ManyOracle
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfTransformer
-from test_oracle import distance
-from test_oracle_many import many
 
 from sureline import (
     AROWClassifier,
@@ -136,7 +134,7 @@ def test_many_classes_equal_the_oracle(rule, scheme, covariance, k):
     slow = scheme == "exact" and rule.name.startswith("cw")
     compared = 0
     for seed in range(several(2 if slow else 4, 2)):
-        X, y = many(seed, 4, 10 if slow else 30)
+        X, y = concepts(seed, 4, 10 if slow else 30)
         q = parameters(rule)
         oracle = ManyOracle(rule.name, covariance, q, 4, 4, k, scheme, True)
         prior = Informed(oracle, 4, 4, q.get("initial_variance", 1.0))
