@@ -3,7 +3,7 @@
 ``python kill_loop.py KILLS sureline-arguments...``: each run is a process of its own, forked from
 one that has imported everything, so that a run costs little more than its work. The parent must
 have no threads, so OPENBLAS_NUM_THREADS must be 1, and it trains nothing itself. The first two runs
-are left alone: one compiles, the other measures how long a run takes. Whenever a run ends by itself,
+are left alone: one compiles, the other measures how long a run takes. Whenever a run ends,
 the next one starts from nothing. It prints how the runs ended, the number of examples that the
 checkpoint held after each kill, and a digest of every model that was finished.
 """
