@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter, SurelineError
 from sureline.evaluation.report.charts import interval
 from sureline.evaluation.report.markup import clip, visible
-from sureline.evaluation.whole_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -470,5 +470,6 @@ def _done(figure: Figure, path: Place) -> Figure:
         # A letter that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(content, format=kind, dpi=200, metadata=STILL[kind])
-    write_whole(path, content.getvalue())
+    with atomic_write(path) as file:
+        file.write(content.getvalue())
     return figure

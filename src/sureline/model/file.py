@@ -13,12 +13,10 @@ import math
 import mmap
 import os
 import reprlib
-import secrets
 import stat
 import struct
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +25,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.data.atomic_write import atomic_write
 from sureline.errors import ModelFileError
 
 FORMAT = 1
@@ -99,7 +98,7 @@ def write(
     ModelFileError
         If the file cannot be written; nothing is left behind.
     """
-    target, mode = _target(path)
+    target = _target(path)
     text = dump_json({"format": FORMAT, "sureline": version("sureline"), **metadata})
     order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header = _header(text, {name: tensors[name] for name in order})
@@ -108,23 +107,11 @@ def write(
             f"{path} cannot be written: its metadata take {len(header) / 2**20:.0f} MB, more than "
             f"the {LONGEST_HEADER // 2**20} MB that the format allows; use fewer or shorter labels"
         )
-    temporary = target.with_name(f".sureline-{secrets.token_hex(8)}.tmp")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with open(os.open(temporary, flags, 0o666), "wb") as file:  # noqa: PTH123 a descriptor
+        with atomic_write(target) as file:
             _write_contents(file, header, text, {name: tensors[name] for name in order})
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), mode)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
     except OSError as problem:
-        _remove(temporary)
         raise ModelFileError(f"{path} cannot be written: {_reason(problem)}") from None
-    except BaseException:
-        _remove(temporary)
-        raise
-    _sync_folder(target.parent)
 
 
 def dump_json(value: Any) -> str:
@@ -132,8 +119,8 @@ def dump_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
-def _target(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
-    """The file that `path` means once links are followed, and its permissions if it exists."""
+def _target(path: str | os.PathLike[str]) -> Path:
+    """The file that `path` means once links are followed, if it can be written."""
     try:
         target = Path(os.path.realpath(path))
         try:
@@ -143,13 +130,11 @@ def _target(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
         folder = target.parent
         if not folder.is_dir():
             raise ModelFileError(f"{path} cannot be written: there is no folder {folder}")
-        if found is None:
-            return target, None
-        if not stat.S_ISREG(found.st_mode):
+        if found is not None and not stat.S_ISREG(found.st_mode):
             raise ModelFileError(f"{path} cannot be written: it is {_what(found.st_mode)}")
-        if not os.access(target, os.W_OK):
+        if found is not None and not os.access(target, os.W_OK):
             raise ModelFileError(f"{path} cannot be written: it is write-protected")
-        return target, stat.S_IMODE(found.st_mode)
+        return target
     except (OSError, ValueError) as problem:
         raise ModelFileError(f"{path} cannot be written: {_reason(problem)}") from None
 
@@ -209,23 +194,6 @@ def _checksum(text: str, tensors: Mapping[str, Array], digests: Mapping[str, str
 def _kind(tensor: Array) -> str:
     """What safetensors calls the kind of an array's numbers."""
     return NAMES[tensor.dtype.newbyteorder("<").str]
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the new name to the disk, where the system can."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    with suppress(OSError):  # some file systems cannot; the file itself is safe
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # -- reading -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 from sureline import AROWClassifier, PAClassifier, TextClassifier, load
 from sureline.data import Batch
+from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.file import save
 from sureline.estimators.stream import answer
@@ -34,7 +35,6 @@ from sureline.evaluation.report.page import Heading, render
 from sureline.evaluation.report.rows import MOST_BLOCKS, ErrorAlongRows, Mistake, SurestMistakes
 from sureline.evaluation.report.texts import SHOWN, StrangeWords, mark_words
 from sureline.evaluation.report.write import write_report
-from sureline.evaluation.whole_files import write_whole
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -572,7 +572,7 @@ def test_what_is_wrong_with_a_report_is_said(fitted, tmp_path):
         write_report(model, [], [], path)
     with pytest.raises(InvalidParameter, match="got str"):
         write_report("model", texts, labels, path)
-    with pytest.raises(InvalidParameter, match=r"there is no folder .*nowhere; make it first"):
+    with pytest.raises(InvalidParameter, match=r"there is no folder .*nowhere; create it first"):
         write_report(model, texts, labels, tmp_path / "nowhere" / "page.html")
     with pytest.raises(InvalidParameter, match="is a folder; give the name of a file"):
         write_report(model, texts, labels, tmp_path)
@@ -586,7 +586,8 @@ def test_a_page_can_go_into_a_pipe(tmp_path):
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as pool:
         read = pool.submit(pipe.read_bytes)
-        write_whole(pipe, b"a page")
+        with atomic_write(pipe) as file:
+            file.write(b"a page")
         assert read.result() == b"a page"
 
 

@@ -13,8 +13,8 @@ from typing import IO, Any, Protocol
 
 import pyarrow as pa
 
+from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter
-from sureline.evaluation.whole_files import open_whole
 
 KINDS = {"csv": "csv", "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl"}
 KINDS |= {"parquet": "parquet", "pq": "parquet"}
@@ -56,7 +56,7 @@ def open_output(path: str | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         yield file
 
 

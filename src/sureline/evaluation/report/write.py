@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import Batch, as_labels, as_text
+from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
 from sureline.estimators.asking import checked_rows
@@ -20,7 +21,6 @@ from sureline.estimators.stream import answer
 from sureline.evaluation.report.collect import Findings, Gathering
 from sureline.evaluation.report.counts import Facts, Tally
 from sureline.evaluation.report.page import Heading, render
-from sureline.evaluation.whole_files import write_whole
 
 ROWS = 4096  # answered at once
 
@@ -114,7 +114,8 @@ def save_page(
     made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     page = render(Heading(model, inputs, made, sureline.__version__), findings)
     content = page.encode("utf-8")
-    write_whole(path, content)
+    with atomic_write(path) as file:
+        file.write(content)
     return len(content)
 
 

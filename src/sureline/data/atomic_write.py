@@ -1,0 +1,79 @@
+"""Files that are replaced only once their new content is complete."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from sureline.errors import InvalidParameter
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing; it takes its name once it is closed without an error.
+
+    The content goes to a temporary file in the same folder, which is flushed to the disk and
+    renamed, so that a reader sees the old file or the new one and a failure leaves the old one. A
+    link is followed, an existing file keeps its permissions, and a pipe or a device is written to
+    directly.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sureline.data.atomic_write import atomic_write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "page.html"
+    ...     with atomic_write(path) as file:
+    ...         _ = file.write(b"<p>done</p>")
+    ...     path.read_bytes()
+    b'<p>done</p>'
+    """
+    try:
+        mode: int | None = Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise InvalidParameter(f"{path} is a folder; give the name of a file")
+    if mode is not None and not stat.S_ISREG(mode):
+        with Path(path).open("wb") as file:
+            yield file
+        return
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise InvalidParameter(f"{path}: there is no folder {target.parent}; create it first")
+    temporary = target.with_name(f".sureline-{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the new name to the disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    with suppress(OSError):  # some file systems cannot; the file itself is safe
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
