@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test coverage check bench trend reproduce docs uncache clean
+.PHONY: demo test coverage check bench trend reproduce docs clean
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
@@ -82,9 +82,6 @@ $(VENV)/.rivals: $(VENV)/.core
 		{ $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y \
 			--no-install-recommends fasttext liblinear-tools; } >/dev/null 2>&1 || true; }
 	@touch $@
-
-uncache: ## forget compiled code; Numba does not notice changes in functions of other files
-	find src tests -name '*.nb[ic]' -delete
 
 clean: ## forget the environment and everything built
 	rm -rf $(VENV) build dist docs/_build docs/rules .coverage* .mypy_cache .pytest_cache .ruff_cache

@@ -2,17 +2,23 @@
 
 import json
 import os
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 from cases import COMPILED
-from numba import njit
+from numba import types
 
-from sureline.kernels.compiling import REAL, array, f8, how_to_compile
+import sureline
+from sureline.kernels.code_cache import open_cache
+from sureline.kernels.compiling import REAL, array, f8
 from sureline.kernels.diagonal import LEARN_DIAGONAL
 from sureline.kernels.informed_prior import SCORE_TWO
+from sureline.kernels.numba_internals import compile_function
 from sureline.kernels.text.vocabulary import FOLD_ROWS, LOOK_UP_ROWS
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
@@ -43,10 +49,10 @@ register(Rule(module=__name__, name="pa-twice", estimator="PATwiceClassifier", s
 '''
 
 
-def compiled_by(code: str, cache: Path) -> list[str]:
+def compiled_by(code: str, cache: Path, **variables: str) -> list[str]:
     """The functions that a fresh Python process compiles while it runs `code`."""
     script = f"{LISTEN}\n{code}\nprint(json.dumps(Listener.names))"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **variables}
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
     )
@@ -73,7 +79,7 @@ model = {0}({1}).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
         ),
         (
             ("SOPClassifier", ""),
-            {"rules.sop.score", "rules.sop.update", "kernels.own.learn_own"},
+            {"rules.sop.score", "rules.sop.update", "kernels.custom_rule.learn_own"},
         ),
     ],
     ids=["diagonal", "exact", "own"],
@@ -139,5 +145,46 @@ def given_back(numbers):
 
 def counts(function, signature, allocates):
     """Whether compiled code counts who holds an array."""
-    made = njit(signature, **how_to_compile(allocates))(function)
+    made = compile_function(function, signature, allocates, None)
     return "NRT_incref(" in made.inspect_llvm(signature.args)
+
+
+def test_a_changed_helper_makes_the_code_of_its_callers_unused(tmp_path):
+    shutil.copytree(
+        Path(sureline.__file__).parent,
+        tmp_path / "copy" / "sureline",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    cache, path = tmp_path / "cache", {"PYTHONPATH": str(tmp_path / "copy")}
+    code = FIT.format("PAClassifier", "")
+    loop = "sureline.kernels.identity.learn_spherical"
+    assert loop in compiled_by(code, cache, **path)
+    assert compiled_by(code, cache, **path) == []
+    before = cached_code(cache, "learn_spherical")
+    assert len(before) == 2
+    helper = tmp_path / "copy" / "sureline" / "kernels" / "indexing.py"
+    helper.write_text(helper.read_text() + "\n# a change\n")
+    assert loop in compiled_by(code, cache, **path)
+    after = cached_code(cache, "learn_spherical")
+    assert len(after) == 2
+    assert not after & before  # what was replaced is gone
+    assert compiled_by(code, cache, **path) == []
+
+
+def cached_code(cache, name):
+    return {path.name for path in cache.rglob(f"*{name}*.nb[ic]")}
+
+
+def test_code_is_not_kept_if_its_sources_have_changed_since_they_were_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    helper = tmp_path / "helper.py"
+    helper.write_text("def double(x):\n    return 2.0 * x\n")
+    double = runpy.run_path(str(helper))["double"]
+    kept = compile_function(double, f8(f8), False, open_cache(double, f8(f8)))
+    assert kept(1.5) == 3.0
+    assert len(cached_code(tmp_path, "double")) == 2
+    helper.write_text("def double(x):\n    return 3.0 * x\n")
+    other = f8(types.float32)
+    again = compile_function(double, other, False, open_cache(double, other))
+    assert again(1.5) == 3.0
+    assert len(cached_code(tmp_path, "double")) == 2

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
-from numba import config, types
-from numba.core import cgutils
-from numba.experimental.function_type import FunctionModel
-from numba.extending import NativeValue, register_jitable, register_model, unbox
+from numba import types
+from numba.extending import register_jitable
+
+from sureline.kernels.code_cache import open_cache
+from sureline.kernels.numba_internals import PLAIN, Pointer, compile_function, entry_point
 
 REAL = {"float32": types.float32, "float64": types.float64}
 f8, i8, flag = types.float64, types.int64, types.boolean
-PLAIN = bool(vars(config)["DISABLE_JIT"])  # nothing is compiled: every function runs as it stands
 
 STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)
 JOINT = flag(
@@ -74,11 +73,6 @@ def own_update(real: Any) -> Any:
     return flag(*own_row(real, array), f8, f8, f8)
 
 
-def how_to_compile(allocates: bool) -> dict[str, Any]:
-    """What Numba is told of every function."""
-    return {"nogil": True, "error_model": "numpy", "_nrt": allocates}
-
-
 @cache
 def compiled(
     function: Callable[..., Any],
@@ -86,60 +80,18 @@ def compiled(
     inlined: tuple[Callable[..., Any], ...] = (),
     allocates: bool = False,
 ) -> Any:
-    """`function` compiled for `signature`, from the disk cache where it has been before.
+    """`function` compiled for `signature`, read from disk if it has been compiled before.
 
-    Arrays are not counted while it runs, unless it `allocates` any: whoever calls it holds those
-    that it is given, and to count them, which one thread must keep others from, takes longer than
-    to learn a feature. Where no folder for the cache can be written (a read-only installation
-    without a home), the function is compiled for this process only.
+    References to arrays are not counted while it runs, unless it `allocates` any: the caller holds
+    what it passes, and counting, which threads must do one after the other, takes longer than
+    learning a feature. Where no folder can be written (a read-only installation without a home
+    folder), the function is compiled in each process.
     """
+    if PLAIN:
+        return function
     for callee in inlined:
         register_jitable(callee)
-    options = how_to_compile(allocates)
-    try:
-        return numba.njit(signature, cache=True, **options)(function)
-    except RuntimeError as error:
-        if "cannot cache" not in str(error):
-            raise
-        return numba.njit(signature, **options)(function)
-
-
-class Callee(types.FunctionType):
-    """The type of a function that a loop is given: a `Pointer`, and nothing else."""
-
-
-register_model(Callee)(FunctionModel)
-
-
-class Pointer:
-    """A compiled function as an argument of another.
-
-    Numba would look up the address of a plain compiled function in every call, for 30 µs or so, and
-    ask an object that speaks its protocol of addresses in every call, for 2 µs. Both is more than
-    it takes to learn a short row. So loops take the address from here without asking.
-    """
-
-    def __init__(self, function: Any, signature: Any) -> None:
-        self._function = function  # keeps the code alive
-        made = function.overloads[signature.args]
-        self.address = made.library.get_pointer_to_function(made.fndesc.llvm_cfunc_wrapper_name)
-        self._numba_type_ = Callee(signature)
-
-
-def _take_address(kind: Any, pointer: Any, c: Any) -> NativeValue:
-    """Code that takes the address out of a `Pointer`, whenever a loop is called with one."""
-    taken = cgutils.create_struct_proxy(kind)(c.context, c.builder)
-    address = c.pyapi.object_getattr_string(pointer, "address")
-    with c.builder.if_then(cgutils.is_null(c.builder, address), likely=False):
-        c.builder.ret(c.pyapi.get_null_object())  # no pointer: an AttributeError has been set
-    taken.c_addr = c.pyapi.long_as_voidptr(address)
-    c.pyapi.decref(address)
-    taken.py_addr = c.builder.ptrtoint(pointer, taken.py_addr.type)
-    taken.jit_addr = cgutils.get_null_value(taken.jit_addr.type)
-    return NativeValue(taken._getvalue())
-
-
-unbox(Callee)(_take_address)
+    return compile_function(function, signature, allocates, open_cache(function, signature))
 
 
 @cache
@@ -148,7 +100,7 @@ def pointer(
 ) -> Any:
     """`function`, compiled for `signature`, to be given to loops; it may allocate arrays."""
     made = compiled(function, signature, inlined, allocates=True)
-    return Pointer(made, signature) if hasattr(made, "overloads") else made
+    return made if PLAIN else Pointer(made, signature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,4 +125,4 @@ class Kernel:
     def unchecked(self, dtype: str) -> Any:
         """The same for arguments that it has been called with: their types are not looked at."""
         made = self.compiled(dtype)
-        return made if PLAIN else next(iter(made.overloads.values())).entry_point
+        return made if PLAIN else entry_point(made)

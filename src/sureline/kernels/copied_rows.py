@@ -18,7 +18,6 @@ from sureline.kernels.compiling import (
     EXACT,
     JOINT,
     STEP,
-    Callee,
     Kernel,
     array,
     f8,
@@ -29,6 +28,7 @@ from sureline.kernels.compiling import (
 from sureline.kernels.diagonal import learn_diagonal, learn_exact
 from sureline.kernels.indexing import entry_at, next_row, row_at
 from sureline.kernels.informed_prior import fetch_row, learned, open_entry, prior_of, share_tokens
+from sureline.kernels.numba_internals import Callee
 from sureline.kernels.one_vs_rest import learn_one_vs_rest
 from sureline.kernels.rivals import BEST, L2, ONE_VS_REST, learn_rivals
 

@@ -11,7 +11,6 @@ from numba.extending import register_jitable
 
 from sureline.kernels.class_columns import rank_rivals
 from sureline.kernels.compiling import (
-    Callee,
     Kernel,
     array,
     examples,
@@ -23,6 +22,7 @@ from sureline.kernels.compiling import (
     own_update,
     rows,
 )
+from sureline.kernels.numba_internals import Callee
 
 
 def learn_own(

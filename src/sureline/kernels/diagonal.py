@@ -15,7 +15,6 @@ from numba.extending import register_jitable
 from sureline.kernels.compiling import (
     EXACT,
     STEP,
-    Callee,
     Kernel,
     array,
     examples,
@@ -25,6 +24,7 @@ from sureline.kernels.compiling import (
 )
 from sureline.kernels.indexing import entry_at, next_row, row_at
 from sureline.kernels.noise import follow_error
+from sureline.kernels.numba_internals import Callee
 from sureline.kernels.prefetch import prefetch
 
 # Between this and its inverse nothing overflows that is computed with as many digits as are kept.

@@ -13,7 +13,6 @@ from sureline.kernels.calibration import follow
 from sureline.kernels.class_columns import margin_of, rank_rivals, score_classes
 from sureline.kernels.compiling import (
     STEP,
-    Callee,
     Kernel,
     array,
     examples,
@@ -26,6 +25,7 @@ from sureline.kernels.compiling import (
 )
 from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.noise import follow_error
+from sureline.kernels.numba_internals import Callee
 from sureline.kernels.scoring import LARGE, SMALL, largest
 
 

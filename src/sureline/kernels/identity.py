@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sureline.kernels.compiling import STEP, Callee, Kernel, array, examples, f8, flag, i8
+from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, i8
 from sureline.kernels.diagonal import TINY
 from sureline.kernels.indexing import entry_at, next_row, row_at
+from sureline.kernels.numba_internals import Callee
 from sureline.kernels.prefetch import prefetch
 
 

@@ -41,7 +41,6 @@ from sureline.kernels.calibration import follow
 from sureline.kernels.class_counts import count_row, uncount_row
 from sureline.kernels.compiling import (
     STEP,
-    Callee,
     Kernel,
     array,
     f8,
@@ -55,6 +54,7 @@ from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.indexing import entry_at, next_row, row_at
 from sureline.kernels.logarithm import log_ratio
 from sureline.kernels.noise import follow_error
+from sureline.kernels.numba_internals import Callee
 from sureline.kernels.one_vs_rest import FEW, beaten
 from sureline.kernels.prefetch import prefetch, prefetch_row
 

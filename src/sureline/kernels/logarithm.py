@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from sureline.kernels.compiling import PLAIN
+from sureline.kernels.numba_internals import PLAIN
 
 LOG_2 = math.log(2.0)
 ROOT_2 = math.sqrt(2.0)

@@ -17,7 +17,6 @@ from sureline.kernels.class_columns import adjust, score_classes, variance_of
 from sureline.kernels.compiling import (
     EXACT,
     STEP,
-    Callee,
     Kernel,
     array,
     f8,
@@ -33,6 +32,7 @@ from sureline.kernels.diagonal import HUGE, TINY, shared
 from sureline.kernels.full import at_least, rescale, subtract, times_row
 from sureline.kernels.indexing import entry_at, next_row, row_at
 from sureline.kernels.noise import follow_error
+from sureline.kernels.numba_internals import Callee
 from sureline.kernels.rivals import KL, SPHERICAL, solve_pair
 
 FEW = 4  # where fewer than one class in so many moves, only those are looked at

@@ -6,11 +6,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
-from sureline.kernels.compiling import PLAIN
 from sureline.kernels.indexing import entry_at
+from sureline.kernels.numba_internals import PLAIN, insert_function, row_stride
 
 LINE = 64  # bytes of a cache line
 
@@ -24,14 +23,14 @@ def _prefetch_at(typing_context: Any, table: Any, row: Any, byte: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
         array = context.make_array(array_type)(context, builder, arguments[0])
-        first_stride = cgutils.unpack_tuple(builder, array.strides)[0]
+        first_stride = row_stride(builder, array)
         offset = builder.mul(builder.sext(arguments[1], first_stride.type), first_stride)
         offset = builder.add(offset, builder.sext(arguments[2], offset.type))
         base = builder.bitcast(array.data, ir.IntType(8).as_pointer())
         address = builder.gep(base, [offset])
         flag = ir.IntType(32)
-        function = cgutils.get_or_insert_function(
-            builder.module,
+        function = insert_function(
+            builder,
             ir.FunctionType(ir.VoidType(), [base.type, flag, flag, flag]),
             "llvm.prefetch.p0",
         )

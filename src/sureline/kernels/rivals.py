@@ -25,7 +25,6 @@ from sureline.kernels.compiling import (
     EXACT,
     JOINT,
     STEP,
-    Callee,
     Kernel,
     array,
     f8,
@@ -37,6 +36,7 @@ from sureline.kernels.compiling import (
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
 from sureline.kernels.indexing import next_row, row_at
 from sureline.kernels.noise import follow_error
+from sureline.kernels.numba_internals import Callee
 
 SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
 SEQUENTIAL, PARALLEL, TOGETHER, ONE_VS_REST = 0, 1, 2, 3

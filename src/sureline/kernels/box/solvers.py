@@ -15,7 +15,8 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Callee, Kernel, array, f8, given, i8, rows
+from sureline.kernels.compiling import Kernel, array, f8, given, i8, rows
+from sureline.kernels.numba_internals import Callee
 
 INTERVAL = types.UniTuple(f8, 2)(f8, f8, f8, f8)
 COST = f8(f8, f8, f8, f8)

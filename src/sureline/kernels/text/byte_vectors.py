@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sureline.kernels.compiling import PLAIN
+from sureline.kernels.numba_internals import PLAIN
 
 U = np.uint64
 SIZE = 64
