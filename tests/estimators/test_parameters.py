@@ -79,7 +79,7 @@ def test_numbers_out_of_range_are_refused(rule):
         ),
         (
             {"scheme": "voting"},
-            "scheme must be 'sequential' or 'parallel' or 'exact' or 'one-vs-rest', got 'voting'",
+            "scheme must be 'sequential', 'parallel', 'exact' or 'one-vs-rest', got 'voting'",
         ),
         (
             {"scheme": "exact", "covariance": "full"},

@@ -9,12 +9,10 @@ from sureline.errors import InvalidParameter
 from sureline.estimators import families
 from sureline.estimators.box.bounds import PACBayesBound
 from sureline.estimators.box.classifier import BoxClassifier
-from sureline.estimators.documentation import described, documented
+from sureline.estimators.documentation import by_rule, documented
 from sureline.estimators.families import (
-    COVARIANCE,
     AdaGradClassifier,
     AROWClassifier,
-    Covariance,
     CWClassifier,
     NHERDClassifier,
     PAClassifier,
@@ -27,6 +25,7 @@ from sureline.estimators.model_merge import merge
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.text.classifier import TextClassifier
 from sureline.estimators.text.vectorizer import TextFeatures
+from sureline.options import Covariance, CovarianceOptions, declared, option
 from sureline.rules import batch_rules, rules
 
 __all__ = [
@@ -99,16 +98,17 @@ def _made(estimator: str) -> type[OnlineClassifier]:
             choices = {each.settings[key]: each.name for each in offered}
             annotations[key] = Literal[tuple(choices)]
             meaning = ", ".join(f"{choice!r} for {name}" for choice, name in choices.items())
-            body.setdefault(key, described(rule.settings[key], f"Which rule: {meaning}."))
+            body.setdefault(key, option(rule.settings[key], f"Which rule: {meaning}."))
         for key, words in rule.choices.items():
             annotations[key] = Literal[words]
-            body.setdefault(key, described(words[0], "A choice that the rule's page explains."))
+            body.setdefault(key, option(words[0], "A choice that the rule's page explains."))
         for parameter in rule.parameters:
             annotations[parameter.name] = float
-            body[parameter.name] = parameter.default
+            body[parameter.name] = by_rule()
         if rule.step and "identity" not in rule.covariances:
+            meaning = declared(CovarianceOptions)["covariance"].meaning
             annotations["covariance"] = Covariance
-            body.setdefault("covariance", described(rule.covariances[0], COVARIANCE))
+            body.setdefault("covariance", option(rule.covariances[0], meaning))
     title = " ".join(f"{rule.title}." for rule in offered)
     body |= {"__annotations__": annotations, "__doc__": title, "__module__": __name__}
     return documented(type(estimator, (OnlineClassifier,), body))

@@ -1,4 +1,4 @@
-"""One sentence a parameter, written once: it becomes the class's documentation."""
+"""The documentation of an estimator, made from the options and the rules that it declares."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from typing import (
 
 from sklearn.base import ClassifierMixin
 
+from sureline.options import OnlineOptions, declared
 from sureline.rules import Parameter, rules
 
-T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 ATTRIBUTES = """
@@ -53,38 +53,41 @@ covariance_ : array of shape (1, n_features, n_features) or (n_classes, n_featur
 """
 
 
-def described(default: T, meaning: str, *, positional: bool = False) -> T:
-    """A parameter with its default and a sentence on what it means."""
-    field: T = dataclasses.field(
-        default=default, metadata={"meaning": meaning}, kw_only=not positional
-    )
-    return field
+def by_rule() -> Any:
+    """The value of a field whose default, range and sentence are those of the rule's parameter."""
+    return dataclasses.field(metadata={"by_rule": True})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def documented(cls: C) -> C:
     """Make `cls` a keyword-only dataclass whose documentation lists its parameters.
 
-    Numbers that a rule declares take their range and their sentence from the registry.
+    Numbers that a rule declares take their default, range and sentence from the registry.
     """
-    made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
     offered = [rule for rule in rules().values() if rule.estimator == cls.__name__]
-    declared = {each.name: each for rule in offered for each in rule.parameters}
+    of_rules = {each.name: each for rule in offered for each in rule.parameters}
+    for name, value in vars(cls).items():
+        if isinstance(value, dataclasses.Field) and "by_rule" in value.metadata:
+            value.default = of_rules[name].default
+    made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
     covariances = dict.fromkeys(each for rule in offered for each in rule.covariances)
-    hints = get_type_hints(cls)
+    hints, shared = get_type_hints(cls), declared(OnlineOptions)
+    texts = "estimator" in hints
     own_first = sorted(
-        dataclasses.fields(made), key=lambda field: field.name not in cls.__annotations__
+        dataclasses.fields(made),
+        key=lambda each: (each.name in shared and not texts, each.name not in cls.__annotations__),
     )
     lines = ["Parameters", "----------"]
     for field in own_first:
-        parameter = declared.get(field.name)
+        parameter = of_rules.get(field.name)
         hint = Literal[tuple(covariances)] if field.name == "covariance" else hints[field.name]
         kind = _kind(parameter, hint)
         meaning = parameter.meaning if parameter else field.metadata["meaning"]
+        if field.metadata.get("none"):
+            meaning += f" None: {field.metadata['none']}"
         lines += [f"{field.name} : {kind}, default={field.default!r}", f"    {meaning}"]
     attributes = ""
     if issubclass(cls, ClassifierMixin):
-        texts = "estimator" in hints
         attributes = ATTRIBUTES.format(
             variances=VARIANCES if texts or "covariance" in hints else "",
             features="n_features_" if texts else "n_features_in_",

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sureline.estimators.documentation import described, documented
+from sureline.estimators.documentation import by_rule, documented
 from sureline.estimators.online import OnlineClassifier
-
-Covariance = Literal["diagonal-kl", "diagonal-l2", "diagonal-exact", "full"]
-COVARIANCE = (
-    "How the uncertainty is kept: one variance a feature, taken from the diagonal of the precision "
-    "(kl) or of the covariance (l2) after each step, or optimal among diagonals (exact); or the "
-    "full matrix, for dense inputs of up to a few thousand features."
-)
+from sureline.options import CovarianceOptions, option
 
 
 @documented
-class CWClassifier(OnlineClassifier):
+class CWClassifier(CovarianceOptions, OnlineClassifier):
     """Confidence-weighted learning: change as little as makes the example right with confidence.
 
     It learns fast, often from a single pass, and trusts every label: on noisy labels prefer
@@ -33,19 +27,18 @@ class CWClassifier(OnlineClassifier):
     [[0.06, 0.94]]
     """
 
-    constraint: Literal["stdev", "variance"] = described(
+    constraint: Literal["stdev", "variance"] = option(
         "stdev",
         "What the margin is compared with: the standard deviation of the score, as the probability "
         "asks for, or its variance, the first paper's simplification.",
     )
-    confidence: float = 0.9
-    covariance: Covariance = described("diagonal-kl", COVARIANCE)
-    initial_variance: float = 1.0
+    confidence: float = by_rule()
+    initial_variance: float = by_rule()
 
 
 @documented
-class AROWClassifier(OnlineClassifier):
-    """Adaptive regularization of weights: confidence-weighted learning that stands noisy labels.
+class AROWClassifier(CovarianceOptions, OnlineClassifier):
+    """Adaptive regularization of weights: confidence-weighted learning that tolerates noisy labels.
 
     Examples
     --------
@@ -58,18 +51,17 @@ class AROWClassifier(OnlineClassifier):
     (1, 3)
     """
 
-    r: float | Literal["auto"] = 1.0
-    covariance: Covariance = described("diagonal-kl", COVARIANCE)
+    r: float | Literal["auto"] = by_rule()
 
     @property
     def r_(self) -> float:
-        """What r is: as given, or with ``r="auto"`` what the rows so far have told."""
+        """What r is: as given, or with ``r="auto"`` what was learned from the rows so far."""
         self._fitted("r_")
         return self._learner().constant_of(self._state)
 
 
 @documented
-class SCWClassifier(OnlineClassifier):
+class SCWClassifier(CovarianceOptions, OnlineClassifier):
     """Soft confidence-weighted learning: CW with a price on missing the constraint.
 
     Examples
@@ -81,16 +73,15 @@ class SCWClassifier(OnlineClassifier):
     [1]
     """
 
-    variant: Literal[1, 2] = described(
+    variant: Literal[1, 2] = option(
         1, "Whether the miss costs in proportion (SCW-I) or by its square (SCW-II)."
     )
-    confidence: float = 0.9
-    C: float = 1.0
-    covariance: Covariance = described("diagonal-kl", COVARIANCE)
+    confidence: float = by_rule()
+    C: float = by_rule()
 
 
 @documented
-class NHERDClassifier(OnlineClassifier):
+class NHERDClassifier(CovarianceOptions, OnlineClassifier):
     """Normal herding: move the whole distribution of weights towards a margin of 1.
 
     Examples
@@ -102,8 +93,7 @@ class NHERDClassifier(OnlineClassifier):
     [1]
     """
 
-    C: float = 1.0
-    covariance: Covariance = described("diagonal-kl", COVARIANCE)
+    C: float = by_rule()
 
 
 @documented
@@ -119,11 +109,11 @@ class PAClassifier(OnlineClassifier):
     [1]
     """
 
-    variant: Literal[0, 1, 2] = described(
+    variant: Literal[0, 1, 2] = option(
         1, "Hard margin (0, PA), linear slack (1, PA-I) or squared slack (2, PA-II)."
     )
-    C: float = 1.0
-    slack: Literal["shared", "each"] = described(
+    C: float = by_rule()
+    slack: Literal["shared", "each"] = option(
         "shared",
         'With PA-I and ``scheme="exact"``, whether the constraints of all rivals have one slack '
         "together or one each.",
@@ -143,7 +133,7 @@ class PerceptronClassifier(OnlineClassifier):
     [1]
     """
 
-    average: bool = described(
+    average: bool = option(
         True, "Whether to predict with the average of all weight vectors, or with the last."
     )
 
@@ -161,12 +151,12 @@ class SOPClassifier(OnlineClassifier):
     [1]
     """
 
-    a: float = 1.0
+    a: float = by_rule()
 
 
 @documented
 class AdaGradClassifier(OnlineClassifier):
-    """AdaGrad with the hinge loss: a step size a feature, and weights of exactly 0 on request.
+    """AdaGrad with the hinge loss: a step size per feature, and weights of exactly 0 on request.
 
     Examples
     --------
@@ -177,9 +167,9 @@ class AdaGradClassifier(OnlineClassifier):
     [1]
     """
 
-    eta: float = 1.0
-    l1: float = 0.0
-    delta: float = 1.0
-    variant: Literal["comid", "rda"] = described(
+    eta: float = by_rule()
+    l1: float = by_rule()
+    delta: float = by_rule()
+    variant: Literal["comid", "rda"] = option(
         "comid", "Composite mirror descent, or regularized dual averaging."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import is_
-from typing import Any, Literal, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.documentation import described
 from sureline.estimators.file import Saving
 from sureline.estimators.input_rows import as_rows
 from sureline.estimators.model_merge import Merging
@@ -25,73 +24,13 @@ from sureline.estimators.validation import choose_class_weights, choose_learner
 from sureline.features.rows import Rows
 from sureline.model import State
 from sureline.model.learner import AGAIN, NEW, Examples, Floats, Integers, Learner, Turn
+from sureline.options import OnlineOptions
 from sureline.rules import Rule
-
-N_JOBS = (
-    "How many threads `fit` learns with, -1 for one a core. Each learns a part of the examples "
-    "into a copy of the model, and after every pass they are rejoined; a seed gives the same model "
-    "for the same number of jobs. Many examples are classified by as many threads. None means 1, "
-    "unless `joblib.parallel_config` says otherwise. `partial_fit` uses one thread."
-)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OnlineClassifier(Merging, Saving, Predicting):
+class OnlineClassifier(OnlineOptions, Merging, Saving, Predicting):
     """What every online classifier does; the rule comes from the registry."""
-
-    competitors: int | Literal["all"] = described(
-        1,
-        "With how many of the strongest rival classes an example is compared; more than there are "
-        "means all. Two classes ignore it.",
-    )
-    scheme: Literal["sequential", "parallel", "exact", "one-vs-rest"] = described(
-        "sequential",
-        "How the steps against several rivals are joined: one after the other, averaged, or "
-        "found together, as the nearest model that satisfies them all. Or 'one-vs-rest': every "
-        "class learns to tell itself from all others. Two classes ignore it.",
-    )
-    max_iter: int = described(5, "How many passes `fit` makes over the examples, at most.")
-    shuffle: bool = described(
-        True,
-        "Whether `fit` takes the examples in a new random order each pass, or in the order given. "
-        "`partial_fit` never shuffles.",
-    )
-    random_state: int | np.random.RandomState | None = described(
-        None, "Where the random orders come from; a number makes every run the same."
-    )
-    fit_intercept: bool = described(
-        True, "Whether to add a constant feature 1, with its own mean and variance."
-    )
-    early_stopping: bool = described(
-        False,
-        "Whether to hold examples back, stop when the accuracy on them no longer rises, and keep "
-        "the best pass.",
-    )
-    validation_fraction: float = described(
-        0.1, "The share of examples that early stopping holds back."
-    )
-    n_iter_no_change: int = described(
-        2, "How many passes without a new best accuracy early stopping waits for."
-    )
-    n_jobs: int | None = described(None, N_JOBS)
-    calibration: Literal["online"] | None = described(
-        None,
-        "None: probabilities are those of the weights' distribution. 'online': they are honest; "
-        "how scores become probabilities is learned from what the model says of each example "
-        "just before it learns it, in the first pass.",
-    )
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = described(
-        None,
-        "A factor on the weight of each class's examples, by label; 'balanced' makes every class "
-        "weigh the same in `fit`. CW and NHERD read weights relative to the largest, the others "
-        "as factors on the cost of missing an example.",
-    )
-    dtype: Literal["float32", "float64"] = described(
-        "float32", "The kind of number the model is kept in; sums are always taken in float64."
-    )
-    memory_limit_gb: float = described(
-        4.0, "The most memory the model may take, in GB of 2^30 bytes; more is refused."
-    )
 
     # How counts of rows weigh features, "idf" or "nb", and whether rows then get the length 1.
     _weighting = cast("tuple[str | None, bool]", (None, False))  # no parameter

@@ -56,7 +56,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     classes are always told as one score for the second, whether they share a column or not.
     """
 
-    dtype: str
+    dtype: Literal["float32", "float64"]
     n_jobs: int | None
     classes_: NDArray[Any]
     _state: State

@@ -11,42 +11,27 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from sureline.errors import InvalidParameter
-from sureline.model.learner import SCHEMES, Learner
-from sureline.rules import Parameter, Rule, rules
+from sureline.model.learner import Learner
+from sureline.options import validate
+from sureline.rules import Rule, rules
 
-FRACTION = Parameter("validation_fraction", 0.1, 0.0, 1.0, "")
-MEMORY = Parameter("memory_limit_gb", 4.0, 0.0, np.inf, "")
 EVERY = 2**31  # competitors="all"
 
 
 def choose_learner(estimator: Any) -> Learner:
     """The learner for the estimator's parameters, all of which are checked here."""
     owner, rule = type(estimator).__name__, choose_rule(estimator)
-    for name in ("max_iter", "n_iter_no_change"):
-        check_whole(getattr(estimator, name), name, owner)
-    if estimator.competitors != "all":
-        check_whole(estimator.competitors, "competitors", owner, " or 'all'")
-    for name in ("shuffle", "fit_intercept", "early_stopping"):
-        value = getattr(estimator, name)
-        if not isinstance(value, (bool, np.bool_)):
-            raise InvalidParameter(f"{owner}: {name} must be True or False, got {value!r}")
-    choices = {"dtype": ("float32", "float64"), "scheme": tuple(SCHEMES), **rule.choices}
-    for name, allowed in choices.items():
+    validate(estimator)
+    for name, allowed in rule.choices.items():
         value = getattr(estimator, name)
         if value not in allowed:
             raise InvalidParameter(
                 f"{owner}: {name} must be {' or '.join(map(repr, allowed))}, got {value!r}"
             )
-    for shared in (FRACTION, MEMORY):
-        shared.check(getattr(estimator, shared.name), owner)
     values = {p.name: p.check(getattr(estimator, p.name), owner) for p in rule.parameters}
     for name, allowed in rule.choices.items():
         values[name] = float(allowed.index(getattr(estimator, name)))
     covariance = choose_covariance(estimator, rule)
-    if estimator.calibration not in (None, "online"):
-        raise InvalidParameter(
-            f"{owner}: calibration must be None or 'online', got {estimator.calibration!r}"
-        )
     if estimator.calibration is not None and covariance == "identity":
         raise InvalidParameter(
             f"{owner}: the rule {rule.name} keeps no variances and tells no probabilities, so that "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from threading import local
 from typing import Any, NamedTuple
 
@@ -19,12 +18,11 @@ from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows
 from sureline.features.unicode_tables import VERSION, characters
 from sureline.kernels.text.tokenizer import BINARY, BLOCK, COUNTS, FILL_STOPS, LOG, READ_TEXTS
+from sureline.options import LONGEST
 
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
-SCOPES = ("words", "text")
 # Texts are read in pieces of about this many bytes, so that what is found stays in the cache.
 PIECE = 2**19
-LONGEST = 16  # the most words or characters that make one feature
 SHORT = 2**10  # a text that is read by itself has room for so many bytes at least
 NO_OFFSETS = np.zeros(1, np.int64)
 NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
@@ -67,43 +65,22 @@ class Scheme:
 
     @classmethod
     def of(cls, owner: Any) -> Scheme:
-        """The scheme that an estimator's parameters describe, all of which are checked here."""
-        name = type(owner).__name__
-        ngrams = _range(owner.ngrams, "ngrams", name)
-        chars = _range(owner.chars, "chars", name)
+        """The scheme that an estimator's parameters describe, which have been checked."""
+        ngrams, chars = _pair(owner.ngrams), _pair(owner.chars)
         if ngrams is None and chars is None:
             raise InvalidParameter(
-                f"{name}: ngrams and chars are both None, so that a text has no features; "
-                "give one of them, for example ngrams=(1, 2)"
+                f"{type(owner).__name__}: ngrams and chars are both None, so that a text has no "
+                "features; give one of them, such as ngrams=(1, 2)"
             )
-        for key, allowed in (
-            ("counts", tuple(COUNTING)),
-            ("char_scope", SCOPES),
-            ("features", ("vocabulary", "hash")),
-        ):
-            _choice(getattr(owner, key), key, allowed, name)
-        for key in ("lowercase", "normalize"):
-            if not isinstance(getattr(owner, key), (bool, np.bool_)):
-                raise InvalidParameter(
-                    f"{name}: {key} must be True or False, got {getattr(owner, key)!r}"
-                )
-        stops = owner.stop_words
-        if isinstance(stops, str):
-            raise InvalidParameter(
-                f"{name}: stop_words must be a list of words, got the text {stops!r}; sureline "
-                "ships no list of its own"
-            )
-        if stops is not None and not all(isinstance(word, str) for word in stops):
-            raise InvalidParameter(f"{name}: stop_words must be a list of words, got {stops!r}")
         return cls(
             ngrams=ngrams,
             chars=chars,
             char_scope=owner.char_scope,
             lowercase=bool(owner.lowercase),
             counts=owner.counts,
-            stop_words=tuple(stops or ()),
-            min_length=_whole(owner.min_length, "min_length", name, 1, 1000),
-            bits=_whole(owner.bits, "bits", name, 1, 30) if owner.features == "hash" else 0,
+            stop_words=tuple(owner.stop_words or ()),
+            min_length=int(owner.min_length),
+            bits=int(owner.bits) if owner.features == "hash" else 0,
         )
 
     def read(
@@ -331,35 +308,5 @@ def text_buffers(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray
     return starts, NO_TEXT if data is None else np.frombuffer(data, np.uint8)
 
 
-def _range(value: Any, key: str, name: str) -> tuple[int, int] | None:
-    """A pair of whole numbers, the first not above the second, or None."""
-    if value is None:
-        return None
-    try:
-        low, high = value
-        fits = all(isinstance(end, Integral) and not isinstance(end, bool) for end in (low, high))
-    except (TypeError, ValueError):
-        fits = False
-    if not fits or not 1 <= int(low) <= int(high) <= LONGEST:
-        raise InvalidParameter(
-            f"{name}: {key} must be None or two whole numbers from 1 to {LONGEST}, the smaller "
-            f"first, for example (1, 2); got {value!r}"
-        )
-    return int(low), int(high)
-
-
-def _choice(value: Any, key: str, allowed: tuple[str, ...], name: str) -> None:
-    """Refuse what is not one of the allowed words."""
-    if value not in allowed:
-        raise InvalidParameter(
-            f"{name}: {key} must be {' or '.join(map(repr, allowed))}, got {value!r}"
-        )
-
-
-def _whole(value: Any, key: str, name: str, low: int, high: int) -> int:
-    """A whole number within limits."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not low <= int(value) <= high:
-        raise InvalidParameter(
-            f"{name}: {key} must be a whole number from {low} to {high}, got {value!r}"
-        )
-    return int(value)
+def _pair(value: Any) -> tuple[int, int] | None:
+    return None if value is None else (int(value[0]), int(value[1]))

@@ -430,8 +430,8 @@ def test_merged_curves_agree_as_firmly_as_each_is_known():
 def test_what_cannot_be_calibrated_is_refused():
     with pytest.raises(InvalidParameter, match="nothing to calibrate"):
         PAClassifier(calibration="online").fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InvalidParameter, match="calibration must be None or 'online'"):
+    with pytest.raises(InvalidParameter, match="calibration must be 'online' or None"):
         AROWClassifier(calibration="platt").fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InvalidParameter, match="calibration must be None or 'online'"):
+    with pytest.raises(InvalidParameter, match="calibration must be 'online' or None"):
         TextClassifier(calibration="platt").fit(["a", "b"], [0, 1])
     assert not hasattr(TextClassifier(PAClassifier()).fit(["a", "b"], [0, 1]), "predict_proba")

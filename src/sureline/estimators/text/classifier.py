@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, Literal, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sureline.data import Given, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.documentation import described, documented
+from sureline.estimators.documentation import documented
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.file import Saving
 from sureline.estimators.model_merge import Merging
@@ -28,7 +28,7 @@ from sureline.estimators.text.explanation import explain_text, tell_features
 from sureline.estimators.text.file import text_from_parts, text_parts
 from sureline.estimators.text.knowledge import Knowledge
 from sureline.estimators.text.merge import merge_texts
-from sureline.estimators.text.options import OPTIONS, TextOptions
+from sureline.estimators.text.options import OPTIONS, TextEstimator
 from sureline.estimators.text.pipeline import Work, learn_in_pairs, learn_in_turn
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
@@ -37,6 +37,7 @@ from sureline.features.vocabulary import KEPT_SHARE, Hashing, largest
 from sureline.model import State
 from sureline.model.explanation import Explanation, Telling
 from sureline.model.learner import AGAIN, NEW, READ, Floats, Integers, Learner, Turn
+from sureline.options import TextLearningOptions, TextOptions, option
 
 TWO, ALL = np.arange(2), np.ones(1)
 # Gives the parameters that what is learned depends on, besides those of the estimator.
@@ -46,7 +47,7 @@ UNUSED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
 
 
 @documented
-class TextClassifier(TextOptions, Merging, Saving, Predicting):
+class TextClassifier(TextOptions, TextLearningOptions, TextEstimator, Merging, Saving, Predicting):
     """Learn labels of texts, in one pass, and know how sure every prediction is.
 
     It reads raw strings, finds words and pairs of words in compiled code, gives each a column, and
@@ -66,47 +67,12 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     ['bill', 'ham', 'spam']
     """
 
-    estimator: OnlineClassifier | None = described(
+    estimator: OnlineClassifier | None = option(
         None,
         "The online classifier that learns the weights, or None for the default. Its own "
         "`max_iter`, `shuffle`, `random_state`, `n_jobs` and `calibration` are not used: these "
         "here are.",
         positional=True,
-    )
-    weighting: Literal["auto", "idf", "nb"] | None = described(
-        "auto",
-        "How texts that were counted weigh features. 'nb': naive Bayes tells, for each class, how "
-        "far a weight may go, and the estimator learns how far it goes; it must keep a variance "
-        "for every weight. 'idf': rare features count more. 'auto': 'nb' where the estimator "
-        "allows it, else 'idf'. None: all features count alike.",
-    )
-    counts_first: bool = described(
-        False,
-        "Whether `fit` counts all texts before it learns the first, rather than as they come; it "
-        "reads them once more for that.",
-    )
-    calibration: Literal["online"] | None = described(
-        "online",
-        "'online': probabilities are honest; how scores become probabilities is learned from what "
-        "the model says of each text just before it learns it. None: they are those of the "
-        "weights' distribution.",
-    )
-    max_iter: int = described(1, "How many passes `fit` makes over the texts.")
-    shuffle: bool = described(
-        True,
-        "Whether `fit` takes the texts in a new random order each pass, or in the order given. "
-        "`partial_fit` never shuffles.",
-    )
-    random_state: int | np.random.RandomState | None = described(
-        None, "Where the random orders come from; a number makes every run the same."
-    )
-    n_jobs: int | None = described(
-        None,
-        "How many threads learn, -1 for one a core. Two share the work on every text, and learn "
-        "what one would, to the bit, in `partial_fit` too. More than two learn a part of the texts "
-        "each into a copy of the model, and after every pass they are rejoined; a seed gives the "
-        "same model for the same number of jobs. Many texts are classified by as many threads. "
-        "None means 1, unless `joblib.parallel_config` says otherwise.",
     )
 
     # -- learning ------------------------------------------------------------------------------
@@ -446,23 +412,10 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
     def _begin(self) -> Knowledge:
         """Nothing learned so far; all parameters are checked here."""
         scheme = self._scheme()
-        check_whole(self.max_iter, "max_iter", "TextClassifier")
-        if not isinstance(self.shuffle, (bool, np.bool_)):
-            raise InvalidParameter(
-                f"TextClassifier: shuffle must be True or False, got {self.shuffle!r}"
-            )
-        if not isinstance(self.counts_first, (bool, np.bool_)):
-            raise InvalidParameter(
-                f"TextClassifier: counts_first must be True or False, got {self.counts_first!r}"
-            )
         count_jobs(self.n_jobs, "TextClassifier")
         online = self._chosen()
         online.__dict__["_own_gate"] = self._gate
         online._weighting = self._weighs(online)
-        if self.calibration not in (None, "online"):
-            raise InvalidParameter(
-                f"TextClassifier: calibration must be None or 'online', got {self.calibration!r}"
-            )
         online.calibration = self.calibration if hasattr(online, "covariance") else None
         online._learner()
         if online.early_stopping:
@@ -499,11 +452,6 @@ class TextClassifier(TextOptions, Merging, Saving, Predicting):
         weighting: str | None = self.weighting
         if weighting == "auto":
             weighting = "nb" if able else "idf"
-        if weighting not in (None, "idf", "nb"):
-            raise InvalidParameter(
-                "TextClassifier: weighting must be 'auto', 'idf', 'nb' or None, got "
-                f"{self.weighting!r}"
-            )
         if weighting == "nb" and not able:
             has = "no variances" if covariance is None else "a full covariance"
             raise InvalidParameter(

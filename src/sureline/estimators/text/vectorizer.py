@@ -14,20 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import Given, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.documentation import described, documented
+from sureline.estimators.documentation import documented
 from sureline.estimators.file import Saving
 from sureline.estimators.model_merge import Merging
 from sureline.estimators.text.class_counts import TextCounts
 from sureline.estimators.text.file import features_from_parts, features_parts
 from sureline.estimators.text.merge import check_alike
-from sureline.estimators.text.options import TextOptions
+from sureline.estimators.text.options import TextEstimator
 from sureline.features.merge import join_hashings, join_vocabularies
 from sureline.features.rows import Rows
 from sureline.features.vocabulary import KEPT_SHARE, Hashing, Vocabulary, largest
+from sureline.options import TextFeaturesOptions
 
 
 @documented
-class TextFeatures(TextOptions, Merging, Saving, TransformerMixin, BaseEstimator):
+class TextFeatures(
+    TextFeaturesOptions, TextEstimator, Merging, Saving, TransformerMixin, BaseEstimator
+):
     """Words, their neighbours and characters of texts as the columns of a sparse matrix.
 
     It does in compiled code what scikit-learn's CountVectorizer and HashingVectorizer do, and can
@@ -55,8 +58,6 @@ class TextFeatures(TextOptions, Merging, Saving, TransformerMixin, BaseEstimator
     >>> weighed.fit(["free prize", "free time"]).transform(["free time"]).toarray().round(2)
     array([[1.  , 0.  , 1.41]], dtype=float32)
     """
-
-    dtype: str = described("float32", "The kind of number of the matrix: 'float32' or 'float64'.")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which features there are and, with a weighting, count the texts that have them.
@@ -202,16 +203,7 @@ class TextFeatures(TextOptions, Merging, Saving, TransformerMixin, BaseEstimator
             yield self._counts_.weigh(held, normalize, columns.features)
 
     def _checked(self) -> Any:
-        scheme = self._scheme()
-        if self.dtype not in ("float32", "float64"):
-            raise InvalidParameter(
-                f"TextFeatures: dtype must be 'float32' or 'float64', got {self.dtype!r}"
-            )
-        if self.weighting not in (None, "idf", "nb"):
-            raise InvalidParameter(
-                f"TextFeatures: weighting must be 'idf', 'nb' or None, got {self.weighting!r}"
-            )
-        return scheme
+        return self._scheme()
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return features_parts(self)

@@ -1,0 +1,520 @@
+"""Every option of the estimators, declared once: name, type, default, range and meaning.
+
+An option is a field of one of the classes below, and everything else is derived from it: the
+parameter of the Python class, its documentation and its check (`validate`), the flag of the command
+line (`sureline.cli.options`), the `Param` of Spark (`sureline.spark.params`) and the entry in the
+model file. To add an option, add a field here and use its value where it takes effect. The numbers
+that belong to one update rule are declared in the file of that rule.
+
+This module imports nothing but the standard library, so that ``sureline train --help`` need not
+wait for NumPy. It lies next to `sureline.errors`, below all other packages.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral, Real
+from types import MappingProxyType, NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from sureline.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.random import RandomState
+else:
+
+    class RandomState:
+        """Stands for NumPy's class in annotations."""
+
+
+T = TypeVar("T")
+
+LONGEST = 16  # the most words or characters that make one feature
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How an option is given on the command line.
+
+    `help` and `default` are given where they differ from those of the Python parameter.
+    """
+
+    name: str
+    metavar: str = ""
+    help: str = ""
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """A declared option. `kind` is its type; `none` describes what None means."""
+
+    name: str
+    kind: Any
+    default: Any
+    meaning: str
+    low: float = -math.inf
+    high: float = math.inf
+    none: str = ""
+    flag: Flag | None = None
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The alternatives of its type."""
+        union = get_origin(self.kind) in (Union, UnionType)
+        return get_args(self.kind) if union else (self.kind,)
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The values to choose from, if there are such; None is not among them."""
+        return tuple(
+            choice
+            for kind in self.kinds
+            if get_origin(kind) is Literal
+            for choice in get_args(kind)
+        )
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None."""
+        return NoneType in self.kinds
+
+    @property
+    def allowed(self) -> str:
+        """What it may be, in words."""
+        *others, last = [word for kind in self.kinds for word in self._describe(kind)]
+        return f"{', '.join(others)} or {last}" if others else last
+
+    def check(self, value: Any, subject: str) -> None:
+        """Refuse a value of another type or out of range.
+
+        Parameters
+        ----------
+        value : object
+            The value.
+        subject : str
+            What the caller calls the option, such as ``TextClassifier: bits`` or ``--bits``.
+        """
+        if not any(self._fits(value, kind) for kind in self.kinds):
+            raise InvalidParameter(f"{subject} must be {self.allowed}, got {value!r}")
+
+    def _describe(self, kind: Any) -> list[str]:
+        if get_origin(kind) is Literal:
+            return [repr(choice) for choice in get_args(kind)]
+        if kind is int:
+            if not math.isfinite(self.low):
+                return ["a whole number"]
+            if math.isfinite(self.high):
+                return [f"a whole number from {self.low:g} to {self.high:g}"]
+            return [f"a whole number of at least {self.low:g}"]
+        if kind is float:
+            return [f"a number in ({self.low:g}, {self.high:g})"]
+        if get_origin(kind) is tuple:
+            limits = f"from {self.low:g} to {self.high:g}"
+            return [f"two whole numbers {limits}, the smaller first, such as (1, 2),"]
+        known = {NoneType: "None", bool: "True or False", Sequence: "a list of words"}
+        return [known.get(get_origin(kind) or kind, getattr(kind, "__name__", str(kind)))]
+
+    def _fits(self, value: Any, kind: Any) -> bool:
+        if kind is NoneType:
+            return value is None
+        if get_origin(kind) is Literal:
+            return isinstance(value, (str, int)) and value in get_args(kind)
+        if kind is bool:
+            return type(value).__name__ == "bool"  # NumPy calls its own so, too
+        if kind is int:
+            return _is_whole(value) and self.low <= value <= self.high
+        if kind is float:
+            number = isinstance(value, Real) and not isinstance(value, bool)
+            return number and self.low < float(value) < self.high
+        if get_origin(kind) is tuple:
+            try:
+                low, high = value
+            except (TypeError, ValueError):
+                return False
+            return _is_whole(low) and _is_whole(high) and self.low <= low <= high <= self.high
+        if get_origin(kind) is Sequence:
+            if isinstance(value, str) or not hasattr(value, "__iter__"):
+                return False
+            return all(isinstance(word, str) for word in value)
+        return True  # checked where it is used
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def option(
+    default: T,
+    meaning: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    none: str = "",
+    flag: Flag | None = None,
+    positional: bool = False,
+) -> T:
+    """Declare an option, as the value of a dataclass field whose annotation is its type.
+
+    Parameters
+    ----------
+    default : object
+        Its default.
+    meaning : str
+        A sentence on what it means.
+    low, high : float
+        The range: both ends are allowed for whole numbers, neither for others.
+    none : str
+        What None means.
+    flag : Flag or None
+        How it is given on the command line; without one, by ``--set``.
+    positional : bool
+        Whether Python takes it without its name.
+    """
+    metadata = {"meaning": meaning, "low": low, "high": high, "none": none, "flag": flag}
+    field: T = dataclasses.field(default=default, metadata=metadata, kw_only=not positional)
+    return field
+
+
+@cache
+def declared(cls: Any) -> Mapping[str, Option]:
+    """The options that a class declares or inherits, by name.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass with fields made by `option`; others are left out.
+    """
+    hints = get_type_hints(cls)
+    return MappingProxyType(
+        {
+            field.name: Option(field.name, hints[field.name], field.default, **field.metadata)
+            for field in dataclasses.fields(cls)
+            if "meaning" in field.metadata
+        }
+    )
+
+
+def validate(estimator: object) -> None:
+    """Check the types and ranges of all declared options of an estimator.
+
+    Parameters
+    ----------
+    estimator : object
+        An instance of a class that declares options.
+
+    Raises
+    ------
+    InvalidParameter
+        If a value is not allowed. Combinations are checked where they matter.
+    """
+    owner: Any = type(estimator)
+    for name, each in declared(owner).items():
+        each.check(getattr(estimator, name), f"{owner.__name__}: {name}")
+
+
+# -- texts -------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FeatureOptions:
+    """How texts become features."""
+
+    ngrams: tuple[int, int] | None = option(
+        (1, 2),
+        "The shortest and the longest sequence of consecutive words that makes a feature. Words "
+        "are runs of letters, digits and underscores.",
+        low=1,
+        high=LONGEST,
+        none="no words.",
+        flag=Flag(
+            "--ngrams",
+            "A,B",
+            "Features are sequences of A to B consecutive words; none for no words.",
+        ),
+    )
+    chars: tuple[int, int] | None = option(
+        None,
+        "The shortest and the longest sequence of consecutive characters that makes a feature.",
+        low=1,
+        high=LONGEST,
+        none="no characters.",
+        flag=Flag("--chars", "A,B", "The same for consecutive characters; none for no characters."),
+    )
+    char_scope: Literal["words", "text"] = option(
+        "words",
+        "Where characters are taken from: 'words', each word with a space before and after it; or "
+        "'text', the whole text, with white space as single spaces.",
+        flag=Flag(
+            "--char-scope",
+            "SCOPE",
+            "Take characters within words (words) or across them (text).",
+        ),
+    )
+    lowercase: bool = option(
+        True,
+        "Whether to convert texts to lower case first.",
+        flag=Flag("--no-lowercase", help="Distinguish upper case from lower case."),
+    )
+    stop_words: Sequence[str] | None = option(
+        None,
+        "Words to leave out before consecutive words are joined.",
+        none="leave out no words.",
+        flag=Flag("--stop-words", "FILE", "A file of words to leave out, one per line."),
+    )
+    min_length: int = option(
+        1, "The shortest words to keep, in characters; shorter ones are left out.", low=1, high=1000
+    )
+    counts: Literal["binary", "counts", "log"] = option(
+        "binary",
+        "The value of a feature in a text: 'binary', 1; 'counts', how often it occurs; 'log', 1 + "
+        "the logarithm of that.",
+        flag=Flag("--counts", "HOW", "The value of a feature: binary, counts or log."),
+    )
+    normalize: bool = option(
+        True,
+        "Whether to scale every row to length 1.",
+        flag=Flag("--no-normalize", help="Do not scale every text to length 1."),
+    )
+    features: Literal["vocabulary", "hash"] = option(
+        "vocabulary",
+        "'vocabulary': a column for every feature, growing as texts arrive; 'hash': a fixed number "
+        "of columns, ``2**bits``, in which features that collide share a weight.",
+        flag=Flag(
+            "--features",
+            "KIND",
+            "A column for each feature (vocabulary), or a fixed number of shared ones (hash).",
+        ),
+    )
+    bits: int = option(
+        22,
+        "With 'hash' features: there are ``2**bits`` columns.",
+        low=1,
+        high=30,
+        flag=Flag("--bits", "B", "With --features hash: 2^B columns."),
+    )
+    min_count: int = option(
+        1,
+        "With a vocabulary: how many texts must contain a feature before it gets a column.",
+        low=1,
+        flag=Flag(
+            "--min-count", "N", "How many texts must contain a feature before it gets a column."
+        ),
+    )
+    max_features: int | None = option(
+        None,
+        "With a vocabulary: the most features to keep. When there are as many, the least certain "
+        "quarter is forgotten.",
+        low=1,
+        none="no limit.",
+        flag=Flag(
+            "--max-features", "N", "The most features to keep; the least certain are forgotten."
+        ),
+    )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TextFeaturesOptions(FeatureOptions):
+    """The options of `TextFeatures`."""
+
+    weighting: Literal["idf", "nb"] | None = option(
+        None,
+        "How counts of texts weight the features: 'idf' scales each by 1 + log((1 + n)/(1 + n_j)), "
+        "where n_j of n texts contain it, so that rare ones count more; 'nb' by how strongly it "
+        "indicates one of two classes in naive Bayes.",
+        none="all features count alike.",
+        flag=Flag(
+            "--weighting",
+            "HOW",
+            "How counts of the training rows weight the features: idf, nb (naive Bayes, for two "
+            "classes) or none.",
+        ),
+    )
+    dtype: Literal["float32", "float64"] = option("float32", "The type of the matrix's numbers.")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TextOptions(FeatureOptions):
+    """How `TextClassifier` reads texts."""
+
+    weighting: Literal["auto", "idf", "nb"] | None = option(
+        "auto",
+        "How counts of texts weight the features. 'nb': naive Bayes determines, for each class, "
+        "how far a weight may go, and the estimator learns how far it goes; it must keep a "
+        "variance for every weight. 'idf': rare features count more. 'auto': 'nb' where the "
+        "estimator allows it, else 'idf'.",
+        none="all features count alike.",
+        flag=Flag(
+            "--weighting",
+            "HOW",
+            "How counts of texts weight the features: idf, nb (naive Bayes), none, or auto, the "
+            "best that the rule allows.",
+        ),
+    )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TextLearningOptions:
+    """How `TextClassifier` learns."""
+
+    max_iter: int = option(
+        1,
+        "How many passes `fit` makes over the texts.",
+        low=1,
+        flag=Flag("--passes", "N", "How many passes to make over the rows."),
+    )
+    shuffle: bool = option(
+        True,
+        "Whether `fit` takes the texts in a new random order each pass, or in the order given. "
+        "`partial_fit` never shuffles.",
+        flag=Flag("--no-shuffle", help="Learn the rows in the given order; do not shuffle them."),
+    )
+    random_state: int | RandomState | None = option(
+        None,
+        "The random seed, or a generator; a number makes every run the same.",
+        low=0,
+        high=2**32 - 1,
+        none="another order each time.",
+        flag=Flag(
+            "--seed",
+            "S",
+            "The random seed of the order; the same seed gives the same model.",
+            default=0,
+        ),
+    )
+    n_jobs: int | None = option(
+        None,
+        "How many threads learn, -1 for one per core. Two share the work on every text and learn "
+        "exactly what one would, in `partial_fit` too. More than two each learn a part of the "
+        "texts into a copy of the model, and the copies are merged after every pass; a seed gives "
+        "the same model for the same number of jobs. As many threads predict.",
+        none="1, unless `joblib.parallel_config` says otherwise.",
+        flag=Flag(
+            "--jobs",
+            "N",
+            "Learn with N threads, -1 for one per core. Two share the work on texts and learn what "
+            "one would; more, or on numbers, each learn a part of the rows and are merged after "
+            "every pass. Default: 1.",
+        ),
+    )
+    counts_first: bool = option(
+        False,
+        "Whether `fit` counts all texts before it learns the first, rather than as they come; it "
+        "reads them once more for that.",
+        flag=Flag(
+            "--count-first",
+            help="Count all texts before learning the first, rather than as they come; reads the "
+            "files once more.",
+        ),
+    )
+    calibration: Literal["online"] | None = option(
+        "online",
+        "'online': probabilities are calibrated; how scores become probabilities is learned from "
+        "what the model predicts for each text just before it learns it.",
+        none="probabilities are those of the weights' distribution.",
+    )
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class OnlineOptions:
+    """The options of every online classifier."""
+
+    competitors: int | Literal["all"] = option(
+        1,
+        "With how many of the strongest rival classes an example is compared; more than there are "
+        "means all. Two classes ignore it.",
+        low=1,
+    )
+    scheme: Literal["sequential", "parallel", "exact", "one-vs-rest"] = option(
+        "sequential",
+        "How the steps against several rivals are combined: one after the other, averaged, or "
+        "'exact', the nearest model that satisfies them all. Or 'one-vs-rest': every class learns "
+        "to separate itself from all others. Two classes ignore it.",
+    )
+    max_iter: int = option(5, "How many passes `fit` makes over the examples, at most.", low=1)
+    shuffle: bool = option(
+        True,
+        "Whether `fit` takes the examples in a new random order each pass, or in the order given. "
+        "`partial_fit` never shuffles.",
+    )
+    random_state: int | RandomState | None = option(
+        None,
+        "The random seed, or a generator; a number makes every run the same.",
+        low=0,
+        high=2**32 - 1,
+        none="another order each time.",
+    )
+    fit_intercept: bool = option(
+        True, "Whether to add a constant feature 1, with its own mean and variance."
+    )
+    early_stopping: bool = option(
+        False,
+        "Whether to hold examples back, stop when the accuracy on them no longer rises, and keep "
+        "the best pass.",
+    )
+    validation_fraction: float = option(
+        0.1, "The share of examples that early stopping holds back.", low=0.0, high=1.0
+    )
+    n_iter_no_change: int = option(
+        2, "How many passes without a new best accuracy early stopping waits for.", low=1
+    )
+    n_jobs: int | None = option(
+        None,
+        "How many threads `fit` learns with, -1 for one per core. Each learns a part of the "
+        "examples into a copy of the model, and the copies are merged after every pass; a seed "
+        "gives the same model for the same number of jobs. As many threads predict. `partial_fit` "
+        "uses one thread.",
+        none="1, unless `joblib.parallel_config` says otherwise.",
+    )
+    calibration: Literal["online"] | None = option(
+        None,
+        "'online': probabilities are calibrated; how scores become probabilities is learned from "
+        "what the model predicts for each example just before it learns it, in the first pass.",
+        none="probabilities are those of the weights' distribution.",
+    )
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = option(
+        None,
+        "A factor on the weight of each class's examples, by label; 'balanced' gives every class "
+        "the same total weight in `fit`. CW and NHERD read weights relative to the largest, the "
+        "others as factors on the cost of missing an example.",
+        none="all classes weigh the same.",
+    )
+    dtype: Literal["float32", "float64"] = option(
+        "float32", "The type of the model's numbers; sums are always taken in float64."
+    )
+    memory_limit_gb: float = option(
+        4.0,
+        "The most memory the model may take, in GB of 2^30 bytes; more is refused.",
+        low=0.0,
+    )
+
+
+Covariance = Literal["diagonal-kl", "diagonal-l2", "diagonal-exact", "full"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CovarianceOptions:
+    """The option of the classifiers that keep a covariance."""
+
+    covariance: Covariance = option(
+        "diagonal-kl",
+        "How the uncertainty is kept: one variance per feature, taken from the diagonal of the "
+        "precision (kl) or of the covariance (l2) after each step, or optimal among diagonals "
+        "(exact); or the full matrix, for dense inputs of up to a few thousand features.",
+    )
