@@ -49,13 +49,15 @@ LONGEST = 16  # the most words or characters that make one feature
 class Flag:
     """How an option is given on the command line.
 
-    `help` and `default` are given where they differ from those of the Python parameter.
+    `help` and `default` are given where they differ from those of the Python parameter. A `common`
+    one is shown by ``--help``, others by ``--help-all``.
     """
 
     name: str
     metavar: str = ""
     help: str = ""
     default: Any = None
+    common: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,12 +120,12 @@ class Option:
             if not math.isfinite(self.low):
                 return ["a whole number"]
             if math.isfinite(self.high):
-                return [f"a whole number from {self.low:g} to {self.high:g}"]
-            return [f"a whole number of at least {self.low:g}"]
+                return [f"a whole number from {int(self.low)} to {int(self.high)}"]
+            return [f"a whole number of at least {int(self.low)}"]
         if kind is float:
             return [f"a number in ({self.low:g}, {self.high:g})"]
         if get_origin(kind) is tuple:
-            limits = f"from {self.low:g} to {self.high:g}"
+            limits = f"from {int(self.low)} to {int(self.high)}"
             return [f"two whole numbers {limits}, the smaller first, such as (1, 2),"]
         known = {NoneType: "None", bool: "True or False", Sequence: "a list of words"}
         return [known.get(get_origin(kind) or kind, getattr(kind, "__name__", str(kind)))]
@@ -374,13 +376,17 @@ class TextLearningOptions:
         1,
         "How many passes `fit` makes over the texts.",
         low=1,
-        flag=Flag("--passes", "N", "How many passes to make over the rows."),
+        flag=Flag("--passes", "N", "How many passes to make over the rows.", common=True),
     )
     shuffle: bool = option(
         True,
         "Whether `fit` takes the texts in a new random order each pass, or in the order given. "
         "`partial_fit` never shuffles.",
-        flag=Flag("--no-shuffle", help="Learn the rows in the given order; do not shuffle them."),
+        flag=Flag(
+            "--no-shuffle",
+            help="Learn the rows in the given order; do not shuffle them.",
+            common=True,
+        ),
     )
     random_state: int | RandomState | None = option(
         None,
@@ -393,6 +399,7 @@ class TextLearningOptions:
             "S",
             "The random seed of the order; the same seed gives the same model.",
             default=0,
+            common=True,
         ),
     )
     n_jobs: int | None = option(

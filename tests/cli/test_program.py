@@ -85,11 +85,23 @@ def test_every_command_has_help(command):
     code, out = run(command, "--help")
     assert code == 0
     assert "--json" in out
-    kept = Path(__file__).with_name("help") / f"{command}.txt"
-    if "SURELINE_WRITE_HELP" in os.environ:
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(words_of(out), encoding="utf-8")
-    assert words_of(out) == kept.read_text(encoding="utf-8")
+    pages = {command: out}
+    if "--help-all" in out:
+        code, pages[f"{command}-all"] = run(command, "--help-all")
+        assert code == 0
+        assert len(pages[f"{command}-all"]) > len(out)
+    for name, page_ in pages.items():
+        kept = Path(__file__).with_name("help") / f"{name}.txt"
+        if "SURELINE_WRITE_HELP" in os.environ:
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(words_of(page_), encoding="utf-8")
+        assert words_of(page_) == kept.read_text(encoding="utf-8")
+
+
+def test_help_shows_few_options_again_after_all_were_shown():
+    assert "--encoding" not in run("train", "--help")[1]
+    assert "--encoding" in run("train", "--help-all")[1]
+    assert "--encoding" not in run("train", "--help")[1]
 
 
 def test_the_lists_for_help_and_completion_are_those_of_the_other_rooms():
@@ -114,6 +126,8 @@ def complete(words: str, monkeypatch, capsys) -> list[str]:
         ("sureline train --rule ar", ["arow"]),
         ("sureline train --format s", ["svmlight"]),
         ("sureline train --label-type t", ["text"]),
+        ("sureline train --enc", ["--encoding"]),
+        ("sureline train --weighting n", ["nb", "none"]),
         ("sureline train --set sch", ["scheme="]),
         ("sureline train --rule pa-i --set s", ["slack=", "scheme="]),
         ("sureline train --rule nonsense --set s", []),

@@ -12,7 +12,7 @@ from rich.console import Console
 import sureline
 from sureline import InvalidParameter, TextClassifier
 from sureline.cli.screen import megabytes
-from sureline.cli.settings import Settings, parse_value, settable
+from sureline.cli.settings import Settings, settable
 from sureline.cli.train.interrupt import Patience
 from sureline.cli.train.progress import (
     HEADER,
@@ -26,6 +26,7 @@ from sureline.cli.train.progress import (
     rounded,
 )
 from sureline.cli.train.run import LabelWatch
+from sureline.cli.values import parse_value
 from sureline.data import Batch
 from sureline.estimators.stream import Counts
 from sureline.estimators.validation import choose_rule
@@ -298,8 +299,8 @@ def test_parameters_of_reading_that_have_no_option_can_be_set():
         ("arow", "r=x", "--set r must be auto or a number, got 'x'"),
         ("arow", "competitors=x", "--set competitors must be all or a whole number, got 'x'"),
         ("arow", "fit_intercept=1", "--set fit_intercept must be true or false, got '1'"),
-        ("arow", "covariance=x", "--set covariance must be diagonal-kl or diagonal-l2 or "),
-        ("arow", "class_weight=[1]", "--set class_weight must be none or balanced or JSON such as"),
+        ("arow", "covariance=x", "--set covariance must be diagonal-kl, diagonal-l2, "),
+        ("arow", "class_weight=[1]", "--set class_weight must be none, balanced or JSON such as"),
         ("arow", "max_iter=3", "--set max_iter: use --passes instead"),
         ("arow", "ngrams=1,1", "--set ngrams: use --ngrams instead"),
     ],

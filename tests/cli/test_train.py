@@ -636,7 +636,7 @@ ERRORS = {
     ),
     "no such counts": (
         ["mail.csv", "-o", "m", "--counts", "many"],
-        "TextClassifier: counts must be 'binary' or 'counts' or 'log', got 'many'",
+        "--counts must be binary, counts or log, got 'many'",
     ),
     "no such format": (
         ["mail.csv", "-o", "m", "--format", "xls"],

@@ -1,24 +1,49 @@
-"""The options that several commands share, with their help and their completion."""
+"""The options that several commands share, and how a command takes them in groups.
+
+A command is a function of a few parameters. `with_options` lets Typer see, in place of each group
+among them, the options of the group: the fields of a frozen dataclass, or the declared options of
+an estimator (`Declared`). Options marked ``hidden=True`` are shown by ``--help-all`` only.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperCommand
+
+from sureline.cli.values import parse_value, read_words, write_value
+from sureline.options import Option, TextLearningOptions, TextOptions, declared
 
 if TYPE_CHECKING:
     from sureline.data import Reader
 
-# As sureline.data has them; written down so that help and completion need not import it.
+# As sureline.data and sureline.model have them; repeated so that help need not import those.
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw")
 LABEL_TYPES = ("auto", "text", "int", "float", "bool")
 HOWS = ("kl", "mean", "product", "product-prior")
 
-READING = "Reading"
+# The headings of the help page.
+INPUT = "Input"
 OUTPUT = "Output"
+LEARNING = "Learning"
+FEATURES = "Features of texts"
+READING = INPUT  # as compare calls it
+
+# By parameter of TextClassifier, the flag that sets it.
+FLAGS = {
+    name: option.flag.name
+    for options in (TextOptions, TextLearningOptions)
+    for name, option in declared(options).items()
+    if option.flag is not None
+} | {"estimator": "--rule"}
 
 
-def complete_from(words: tuple[str, ...]) -> Any:
+def complete_from(words: Sequence[str]) -> Any:
     """A completion that offers these words."""
 
     def complete(incomplete: str) -> list[str]:
@@ -36,13 +61,215 @@ def complete_rules(incomplete: str) -> list[tuple[str, str]]:
     ]
 
 
+def any_of(words: Sequence[str]) -> str:
+    """The words as a list in a sentence."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+# -- groups of options -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Declared:
+    """In the annotation of a command's parameter: it takes the declared options of this class."""
+
+    options: type
+    panel: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """The declared options of an estimator, as they were given on the command line.
+
+    `written` has them as text, numbers and flags, `values` as the estimator takes them.
+    """
+
+    written: Mapping[str, Any]
+    values: Mapping[str, Any]
+    options: Mapping[str, Option]
+
+    @classmethod
+    def parse(cls, options: Mapping[str, Option], written: Mapping[str, Any]) -> Given:
+        """Parse and check what was given; an error names the flag."""
+        values = {name: _parse(options[name], value) for name, value in written.items()}
+        return cls(written, values, options)
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The values that are not the default in Python."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if value != self.options[name].default
+        }
+
+    @property
+    def words(self) -> list[str]:
+        """The changed ones as they are written on a command line."""
+        made = list[str]()
+        for name, value in self.changed.items():
+            made += [FLAGS[name]] if isinstance(value, bool) else [FLAGS[name], self._write(name)]
+        return made
+
+    def _write(self, name: str) -> str:
+        return str(self.written[name])
+
+
+def _parse(option: Option, written: Any) -> Any:
+    """The value of an option as Typer gives it."""
+    assert option.flag is not None  # noqa: S101, only these are options of a command
+    subject, value = option.flag.name, written
+    if option.name == "stop_words":
+        value = None if written is None else read_words(written, subject)
+    elif isinstance(written, str):
+        value = parse_value(written, option.kind, subject)
+    option.check(value, subject)
+    return value
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let Typer see the options of each group among the parameters of a command."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters, groups = list[inspect.Parameter](), dict[str, tuple[list[str], Any]]()
+    for parameter in inspect.signature(command).parameters.values():
+        found = _expand(hints[parameter.name])
+        if found is None:
+            annotated = parameter.replace(
+                annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY
+            )
+            parameters.append(annotated)
+            continue
+        expanded, build = found
+        parameters += sorted(expanded, key=_is_hidden)
+        groups[parameter.name] = [each.name for each in expanded], build
+    if any(_is_hidden(each) for each in parameters):
+        parameters.append(HELP_ALL)
+
+    def run(**given: Any) -> None:
+        given.pop(HELP_ALL.name, None)
+        for name, (members, build) in groups.items():
+            given[name] = build({member: given.pop(member) for member in members})
+        command(**given)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__module__, run.__qualname__ = command.__module__, command.__qualname__
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _expand(hint: Any) -> tuple[list[inspect.Parameter], Any] | None:
+    """The options of a group and what makes the group of their values; None for no group."""
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        hints = get_type_hints(hint, include_extras=True)
+        made = [
+            _parameter(field.name, hints[field.name], field.default)
+            for field in dataclasses.fields(hint)
+        ]
+        return made, lambda values: hint(**values)
+    if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], Declared):
+        group = get_args(hint)[1]
+        options = declared(group.options)
+        made = [_flag(each, group.panel) for each in options.values() if each.flag is not None]
+        return made, lambda values: Given.parse(options, values)
+    return None
+
+
+def _flag(option: Option, panel: str) -> inspect.Parameter:
+    """A declared option as a parameter that Typer understands."""
+    flag = option.flag
+    assert flag is not None  # noqa: S101, see _expand
+    default = option.default if flag.default is None else flag.default
+    name, kind = flag.name, option.kinds[0]
+    if kind is bool:
+        name = f" /{name}" if default else name
+    elif kind is not int:
+        kind = str
+        default = None if option.name == "stop_words" else write_value(default)
+    choices = [*option.choices, "none"] if option.optional else option.choices
+    info = typer.Option(
+        name,
+        metavar=flag.metavar or None,
+        help=flag.help or option.meaning,
+        show_default=default is not None and kind is not bool,
+        autocompletion=complete_from(choices) if option.choices else None,
+        rich_help_panel=panel,
+        hidden=not flag.common,
+    )
+    if default is None:
+        kind = kind | None
+    return _parameter(option.name, Annotated[kind, info], default)
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    empty = default is dataclasses.MISSING
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if empty else default,
+        annotation=annotation,
+    )
+
+
+def _is_hidden(parameter: inspect.Parameter) -> bool:
+    return any(getattr(each, "hidden", False) for each in get_args(parameter.annotation)[1:])
+
+
+# -- help --------------------------------------------------------------------------------------
+
+
+class Command(TyperCommand):
+    """A command whose ``--help`` leaves out the options that are hidden.
+
+    The shell completes them, and ``--help-all`` shows them.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.shows_all = all(each.name != "help_all" for each in self.params)
+        self._hidden = [each for each in self.params if getattr(each, "hidden", False)]
+        self._hide(False)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help page."""
+        self._hide(not self.shows_all)
+        super().format_help(ctx, formatter)
+        self._hide(False)
+
+    def _hide(self, hidden: bool) -> None:
+        each: Any
+        for each in self._hidden:
+            each.hidden = hidden
+
+
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted and isinstance(context.command, Command):
+        context.command.shows_all = True
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+HELP_ALL = _parameter(
+    "help_all",
+    Annotated[
+        bool,
+        typer.Option(
+            "--help-all", help="Show all options and exit.", is_eager=True, callback=_show_all
+        ),
+    ],
+    False,
+)
+
+
+# -- arguments and options that commands share -------------------------------------------------
+
 Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
         show_default=False,
         help="Files, quoted patterns, folders, or - for stdin: CSV, TSV, JSONL, Parquet, Arrow, "
-        "svmlight, fastText or VW lines, plain or gz, bz2 or zst.",
+        "svmlight, fastText or VW lines, plain or compressed by gz, bz2 or zst.",
     ),
 ]
 Model = Annotated[
@@ -54,8 +281,8 @@ TextColumn = Annotated[
         "--text",
         metavar="COL",
         show_default=False,
-        help='Column of the texts, by name or by number from 0. Default: "text".',
-        rich_help_panel=READING,
+        help='The column of texts, by name or by number from 0. Default: "text".',
+        rich_help_panel=INPUT,
     ),
 ]
 KnownTextColumn = Annotated[
@@ -64,8 +291,8 @@ KnownTextColumn = Annotated[
         "--text",
         metavar="COL",
         show_default=False,
-        help="Column of the texts, by name or by number from 0. Default: as in training.",
-        rich_help_panel=READING,
+        help="The column of texts, by name or by number from 0. Default: as in training.",
+        rich_help_panel=INPUT,
     ),
 ]
 LabelColumn = Annotated[
@@ -74,8 +301,8 @@ LabelColumn = Annotated[
         "--label",
         metavar="COL",
         show_default=False,
-        help='Column of the labels, by name or by number from 0. Default: "label".',
-        rich_help_panel=READING,
+        help='The column of labels, by name or by number from 0. Default: "label".',
+        rich_help_panel=INPUT,
     ),
 ]
 KnownLabelColumn = Annotated[
@@ -84,8 +311,8 @@ KnownLabelColumn = Annotated[
         "--label",
         metavar="COL",
         show_default=False,
-        help="Column of the labels, by name or by number from 0. Default: as in training.",
-        rich_help_panel=READING,
+        help="The column of labels, by name or by number from 0. Default: as in training.",
+        rich_help_panel=INPUT,
     ),
 ]
 WeightColumn = Annotated[
@@ -94,8 +321,9 @@ WeightColumn = Annotated[
         "--weight",
         metavar="COL",
         show_default=False,
-        help="Column that says how much each row counts. Default: all the same.",
-        rich_help_panel=READING,
+        help="The column of weights: how much each row counts. Default: all the same.",
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 Format = Annotated[
@@ -104,10 +332,10 @@ Format = Annotated[
         "--format",
         metavar="F",
         show_default=False,
-        help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}. Default: told by the file's name, or "
-        "its first bytes.",
+        help=f"{any_of(FORMATS)}. Default: inferred from the file name, or from the first bytes.",
         autocompletion=complete_from(FORMATS),
-        rich_help_panel=READING,
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 Header = Annotated[
@@ -115,8 +343,9 @@ Header = Annotated[
     typer.Option(
         "--header/--no-header",
         show_default=False,
-        help="Whether the first line of CSV or TSV names the columns. Default: found out.",
-        rich_help_panel=READING,
+        help="Whether the first line of CSV or TSV names the columns. Default: detected.",
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 Delimiter = Annotated[
@@ -125,8 +354,9 @@ Delimiter = Annotated[
         "--delimiter",
         metavar="C",
         show_default=False,
-        help="What stands between the fields of CSV or TSV, if not a comma or a tab.",
-        rich_help_panel=READING,
+        help="The field delimiter of CSV or TSV. Default: a comma, or a tab.",
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 Quotes = Annotated[
@@ -134,8 +364,9 @@ Quotes = Annotated[
     typer.Option(
         " /--no-quotes",
         show_default=False,
-        help='In CSV or TSV, a " is a letter like any other.',
-        rich_help_panel=READING,
+        help='In CSV or TSV, read " as an ordinary character.',
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 LabelType = Annotated[
@@ -143,9 +374,10 @@ LabelType = Annotated[
     typer.Option(
         "--label-type",
         metavar="T",
-        help=f"{', '.join(LABEL_TYPES[:-1])} or {LABEL_TYPES[-1]}: what labels are.",
+        help=f"The type of labels: {any_of(LABEL_TYPES)}.",
         autocompletion=complete_from(LABEL_TYPES),
-        rich_help_panel=READING,
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 Encoding = Annotated[
@@ -154,15 +386,17 @@ Encoding = Annotated[
         "--encoding",
         metavar="E",
         help="The encoding of text files, such as latin-1.",
-        rich_help_panel=READING,
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 SkipBad = Annotated[
     bool,
     typer.Option(
         "--skip-bad",
-        help="Leave out rows that cannot be read and count them, instead of stopping there.",
-        rich_help_panel=READING,
+        help="Leave out and count rows that cannot be read, instead of stopping there.",
+        rich_help_panel=INPUT,
+        hidden=True,
     ),
 ]
 Quiet = Annotated[
@@ -175,7 +409,7 @@ Processes = Annotated[
         min=1,
         metavar="N",
         show_default=False,
-        help="How many processes work. Default: one a core.",
+        help="The number of processes. Default: one per core.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -184,28 +418,68 @@ Json = Annotated[
 ]
 
 
-def known_reader(
-    files: list[str],
-    memory: dict[str, Any],
-    *,
-    text: str | None,
-    label: str | None = None,
-    header: bool | None,
-    **others: Any,
-) -> Reader:
-    """A reader that takes the columns which a model remembers, unless others are asked for.
+@dataclass(frozen=True)
+class FileOptions:
+    """How files are read."""
 
-    Where the training file had no header, columns are known by their number, and the file to read
-    is taken to have none either.
-    """
-    from sureline.data import Reader
+    format: Format = None
+    header: Header = None
+    delimiter: Delimiter = None
+    quotes: Quotes = True
+    encoding: Encoding = "utf-8"
+    skip_bad: SkipBad = False
 
-    if header is None and text is None and label is None:
-        header = memory.get("header")
-    return Reader(
-        files,
-        text=memory.get("text") if text is None else text,
-        label=memory.get("label") if label is None else label,
-        header=header,
-        **others,
-    )
+    def arguments(self) -> dict[str, Any]:
+        """The options as `sureline.data.Reader` takes them."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class LabelledInput(FileOptions):
+    """Labelled rows to learn from."""
+
+    text: TextColumn = None
+    label: LabelColumn = None
+    weight: WeightColumn = None
+    label_type: LabelType = "auto"
+
+
+@dataclass(frozen=True)
+class ModelInput(FileOptions):
+    """Rows for a model, which remembers the columns that it was trained on."""
+
+    text: KnownTextColumn = None
+
+    def reader(self, files: list[str], columns: dict[str, Any], **others: Any) -> Reader:
+        """A reader that takes the columns of training, unless others were given.
+
+        Where the training file had no header, its columns are numbers, and the files to read are
+        taken to have no header either.
+        """
+        from sureline.data import Reader
+
+        given = self.arguments()
+        named = any(given.get(name) is not None for name in ("text", "label", "header"))
+        for name in ("text", "label") if named else ("text", "label", "header"):
+            if given.get(name) is None:
+                given[name] = columns.get(name)
+        return Reader(files, **{**given, **others})
+
+
+@dataclass(frozen=True)
+class LabelledModelInput(ModelInput):
+    """Labelled rows to test a model on."""
+
+    label: KnownLabelColumn = None
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """How results and progress are shown."""
+
+    quiet: Quiet = False
+    json: Json = False
+
+
+TextFlags = Annotated[Given, Declared(TextOptions, FEATURES)]
+LearningFlags = Annotated[Given, Declared(TextLearningOptions, LEARNING)]

@@ -21,6 +21,7 @@ from sureline.cli.evaluate.command import evaluate
 from sureline.cli.explain.command import explain
 from sureline.cli.inspect.command import inspect
 from sureline.cli.merge import merge
+from sureline.cli.options import Command
 from sureline.cli.predict.command import predict
 from sureline.cli.reproduce.command import reproduce
 from sureline.cli.rules import rules
@@ -51,7 +52,7 @@ for command in (
     reproduce,
     demo,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from sureline.cli.describe import describe_bad
 from sureline.cli.rules import find_rule
 from sureline.cli.screen import messages, say, warn
-from sureline.cli.settings import OWN_OPTIONS, parse_value, settable
+from sureline.cli.settings import OWN_OPTIONS, settable
+from sureline.cli.values import parse_value
 from sureline.data import Reader
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures, classifier_for

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
+from sureline.cli.options import FLAGS
 from sureline.cli.rules import find_rule
-from sureline.errors import DataError, InvalidParameter
+from sureline.cli.values import parse_value, read_words
+from sureline.errors import InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, TextFeatures, classifier_for
 from sureline.estimators.text.classifier import UNUSED
 from sureline.estimators.validation import choose_rule
 from sureline.rules import Rule, rules
 
-# What has an option of its own, or no meaning for a stream.
-OWN_OPTIONS = {
-    "max_iter": "--passes",
-    "shuffle": "--no-shuffle",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "estimator": "--rule",
-    "ngrams": "--ngrams",
-    "chars": "--chars",
-    "char_scope": "--char-scope",
-    "lowercase": "--no-lowercase",
-    "stop_words": "--stop-words",
-    "counts": "--counts",
-    "weighting": "--weighting",
-    "counts_first": "--count-first",
-    "normalize": "--no-normalize",
-    "features": "--features",
-    "bits": "--bits",
-    "min_count": "--min-count",
-    "max_features": "--max-features",
-}
+OWN_OPTIONS = FLAGS
 NOT_FOR_STREAMS = ("early_stopping", "validation_fraction", "n_iter_no_change")
 
 
@@ -106,25 +86,12 @@ def text_parameters(
     made = dict[str, Any]()
     for name, value in given.items():
         if name == "stop_words":
-            value = None if value is None else read_words(value)
+            value = None if value is None else read_words(value, "--stop-words")
         elif name in ("ngrams", "chars", "weighting"):
             value = parse_value(value, hints[name], OWN_OPTIONS[name])
         if value != getattr(default, name):
             made[name] = value
     return made
-
-
-def read_words(path: str) -> list[str]:
-    """The words of a file, one a line."""
-    from pathlib import Path
-
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise DataError(f"--stop-words {path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"--stop-words {path} is not UTF-8 text; convert it first") from None
-    return [line.strip() for line in lines if line.strip()]
 
 
 def settable(rule: Rule) -> dict[str, Any]:
@@ -153,79 +120,3 @@ def _split(pair: str, known: Mapping[str, Any], rule: Rule) -> tuple[str, str]:
             f"--set {name}: the rule {rule.name} has no such parameter; it has {', '.join(known)}"
         )
     return name, value.strip()
-
-
-def parse_value(value: str, hint: Any, what: str) -> Any:
-    """The value that a text means for a parameter of this type."""
-    for kind in _alternatives(hint):
-        try:
-            return _parse(value, kind)
-        except ValueError:
-            continue
-    raise InvalidParameter(f"{what} must be {describe_type(hint)}, got {value!r}")
-
-
-def describe_type(hint: Any) -> str:
-    """What a parameter may be, in words."""
-    words = list[str]()
-    for kind in _alternatives(hint):
-        if _is_choice(kind):
-            words += map(str, get_args(kind))
-        else:
-            words.append(_NAMES.get(get_origin(kind) or kind, "a value"))
-    return " or ".join(dict.fromkeys(words))
-
-
-_NAMES: dict[Any, str] = {
-    NoneType: "none",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    tuple: "two numbers such as 1,2",
-    Mapping: 'JSON such as {"spam": 2}',
-}
-_NAMES[get_origin(Mapping[str, float])] = _NAMES[Mapping]
-
-
-def _alternatives(hint: Any) -> list[Any]:
-    """The types that a parameter may have, those first that fewer texts fit."""
-    kinds: list[Any] = list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
-    kinds = [kind for kind in kinds if getattr(kind, "__module__", "") != "numpy.random.mtrand"]
-    return sorted(kinds, key=lambda kind: (kind is not NoneType, not _is_choice(kind)))
-
-
-def _is_choice(kind: Any) -> bool:
-    origin: Any = get_origin(kind)
-    return origin is Literal
-
-
-def _parse(value: str, kind: Any) -> Any:
-    """`value` as this one type, or a ValueError."""
-    if _is_choice(kind):
-        for choice in get_args(kind):
-            if str(choice).lower() == value.lower():
-                return choice
-        raise ValueError(value)
-    if kind is NoneType:
-        if value.lower() != "none":
-            raise ValueError(value)
-        return None
-    if kind is bool:
-        if value.lower() not in ("true", "false"):
-            raise ValueError(value)
-        return value.lower() == "true"
-    if kind in (int, float, str):
-        return kind(value)
-    if get_origin(kind) is tuple:
-        low, _, high = value.partition(",")
-        return int(low), int(high)
-    return _parse_weights(value)
-
-
-def _parse_weights(value: str) -> dict[str, float]:
-    """A JSON object of numbers by label; labels get the type of the input's once it is known."""
-    read = json.loads(value)
-    if not isinstance(read, dict) or not all(type(each) in (int, float) for each in read.values()):
-        raise ValueError(value)
-    return {key: float(weight) for key, weight in read.items()}

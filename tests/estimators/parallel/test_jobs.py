@@ -251,7 +251,7 @@ def test_several_threads_answer_what_one_does(classes, monkeypatch):
                 getattr(model.set_params(n_jobs=jobs), name)(given) for jobs in (None, 2, 3, -1)
             ]
             assert all(np.array_equal(told[0], other) for other in told[1:]), name
-    with pytest.raises(InvalidParameter, match="n_jobs must be None or a whole number"):
+    with pytest.raises(InvalidParameter, match="n_jobs must be"):
         models[0].set_params(n_jobs=0).predict(X)
 
 
@@ -268,7 +268,7 @@ def test_the_number_of_jobs_is_scikit_learns():
 
 @pytest.mark.parametrize("wrong", [0, 1.5, "two", True])
 def test_a_wrong_number_of_jobs_is_told(wrong):
-    with pytest.raises(InvalidParameter, match=r"n_jobs must be None or a whole number"):
+    with pytest.raises(InvalidParameter, match=r"n_jobs must be"):
         AROWClassifier(n_jobs=wrong).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(InvalidParameter, match=r"TextClassifier: n_jobs must be"):
         TextClassifier(n_jobs=wrong).fit(["a", "b"], [0, 1])

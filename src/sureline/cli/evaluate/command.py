@@ -2,55 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from sureline.cli.options import (
     OUTPUT,
-    Delimiter,
-    Encoding,
     Files,
-    Format,
-    Header,
-    Json,
-    KnownLabelColumn,
-    KnownTextColumn,
+    LabelledModelInput,
     Model,
-    Quiet,
-    Quotes,
-    SkipBad,
+    ResultOptions,
+    with_options,
 )
 
 
-def evaluate(
-    model: Model,
-    files: Files,
-    text: KnownTextColumn = None,
-    label: KnownLabelColumn = None,
-    input_format: Format = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    quotes: Quotes = True,
-    encoding: Encoding = "utf-8",
-    skip_bad: SkipBad = False,
+@dataclass(frozen=True)
+class EvaluateOutput(ResultOptions):
+    """What is written and shown."""
+
     report: Annotated[
         str | None,
         typer.Option(
             "--report",
             metavar="PAGE.html",
             show_default=False,
-            help="Also write a page about the model, its errors and how sure it is of them.",
+            help="Also write an HTML report on the model, its errors and its confidence.",
             rich_help_panel=OUTPUT,
         ),
-    ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    ] = None
+
+
+@with_options
+def evaluate(
+    model: Model, files: Files, reading: LabelledModelInput, output: EvaluateOutput
 ) -> None:
     """Test a model on files of labelled rows: accuracy, F1, log loss, confusions.
 
     Labels that the model does not know count as errors and are named.
     """
+    report = output.report
     if report is not None:
         from sureline.cli.paths import check_not_an_input, check_place
 
@@ -61,7 +52,6 @@ def evaluate(
 
     from sureline.cli.describe import describe_bad
     from sureline.cli.model_files import columns_of, open_model
-    from sureline.cli.options import known_reader
     from sureline.cli.screen import messages, warn
     from sureline.cli.train.progress import rate_line
     from sureline.estimators.stream import answer
@@ -69,20 +59,8 @@ def evaluate(
 
     begun, aside = perf_counter(), 0.0  # what the page costs is no part of the rate
     loaded, notes = open_model(model)
-    reader = known_reader(
-        files,
-        columns_of(notes),
-        text=text,
-        label=label,
-        header=header,
-        format=input_format,
-        delimiter=delimiter,
-        quotes=quotes,
-        encoding=encoding,
-        skip_bad=skip_bad,
-        # As written: what is no label of the model must be counted, not be an error.
-        label_type="text",
-    )
+    # Labels as written: what is no label of the model must be counted, not be an error.
+    reader = reading.reader(files, columns_of(notes), label_type="text")
     tally, gathering = Tally(loaded.classes_, bool(loaded._has_variance)), None
     if report is not None:
         from sureline.evaluation.report.collect import Gathering
@@ -90,7 +68,7 @@ def evaluate(
         check_not_an_input(report, "--report", reader.files)
         gathering = Gathering(loaded)
     console = messages()
-    with rate_line(console, not quiet and console.is_terminal) as progress:
+    with rate_line(console, not output.quiet and console.is_terminal) as progress:
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
             answers = answer(loaded, batch)
@@ -111,7 +89,7 @@ def evaluate(
         save_page(report, Path(model).name, reader.files, findings)
     if len(reader.bad):
         warn(describe_bad(reader.bad))
-    if json:
+    if output.json:
         from json import dumps
 
         typer.echo(dumps(facts.as_json(), indent=2))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sureline.cli.options import (
     OUTPUT,
-    Delimiter,
-    Encoding,
     Files,
-    Format,
-    Header,
-    KnownTextColumn,
     Model,
+    ModelInput,
     Quiet,
-    Quotes,
-    SkipBad,
     complete_from,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -29,9 +25,10 @@ if TYPE_CHECKING:
 KINDS = ("csv", "jsonl", "parquet")
 
 
-def predict(
-    model: Model,
-    files: Files,
+@dataclass(frozen=True)
+class PredictOutput:
+    """Where predictions are written, in which form, and which of them."""
+
     output: Annotated[
         str | None,
         typer.Option(
@@ -42,18 +39,18 @@ def predict(
             help="Where to write: .csv, .jsonl or .parquet. Default: stdout.",
             rich_help_panel=OUTPUT,
         ),
-    ] = None,
+    ] = None
     output_format: Annotated[
         str | None,
         typer.Option(
             "--output-format",
             metavar="F",
             show_default=False,
-            help="csv, jsonl or parquet. Default: told by the name of OUT, or csv.",
+            help="csv, jsonl or parquet. Default: inferred from the name of OUT, or csv.",
             autocompletion=complete_from(KINDS),
             rich_help_panel=OUTPUT,
         ),
-    ] = None,
+    ] = None
     proba: Annotated[
         bool,
         typer.Option(
@@ -61,11 +58,11 @@ def predict(
             help="Add a column for the probability of each class.",
             rich_help_panel=OUTPUT,
         ),
-    ] = False,
+    ] = False
     keep: Annotated[
         bool,
         typer.Option("--keep", help="Repeat the columns of the input.", rich_help_panel=OUTPUT),
-    ] = False,
+    ] = False
     min_confidence: Annotated[
         float | None,
         typer.Option(
@@ -77,71 +74,58 @@ def predict(
             help="Leave the label empty where its probability is below P.",
             rich_help_panel=OUTPUT,
         ),
-    ] = None,
-    text: KnownTextColumn = None,
-    input_format: Format = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    quotes: Quotes = True,
-    encoding: Encoding = "utf-8",
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
+    ] = None
+    quiet: Quiet = False
     json: Annotated[
         bool,
         typer.Option("--json", help="The same as --output-format jsonl.", rich_help_panel=OUTPUT),
-    ] = False,
-) -> None:
+    ] = False
+
+
+@with_options
+def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInput) -> None:
     """Classify the rows of files: label, probability, margin and variance of each.
 
     The margin is the score of the label (of two classes: its lead over the other), the variance
-    tells how uncertain that score is. Probability and variance are empty for rules that keep none.
+    shows how uncertain that score is. Probability and variance are empty for rules that keep none.
     """
     from sureline.cli.describe import describe_bad
     from sureline.cli.predict.writer import choose_kind, make_writer, open_output
     from sureline.cli.screen import warn
     from sureline.errors import InvalidParameter
 
-    if json and output_format not in (None, "jsonl"):
+    path = output.output
+    if output.json and output.output_format not in (None, "jsonl"):
         raise InvalidParameter("--json writes JSON lines, so --output-format must be jsonl with it")
-    kind = choose_kind(output, "jsonl" if json else output_format)
-    if output is not None and output != "-":
+    kind = choose_kind(path, "jsonl" if output.json else output.output_format)
+    if path is not None and path != "-":
         from sureline.cli.paths import check_place
 
-        check_place(output, "-o")
+        check_place(path, "-o")
 
     from sureline.cli.model_files import columns_of, open_model
-    from sureline.cli.options import known_reader
     from sureline.cli.paths import check_not_an_input
     from sureline.estimators.stream import answer
 
     loaded, notes = open_model(model)
-    for option, wanted in (("--proba", proba), ("--min-confidence", min_confidence is not None)):
+    for option, wanted in (
+        ("--proba", output.proba),
+        ("--min-confidence", output.min_confidence is not None),
+    ):
         if wanted and not loaded._has_variance:
             raise InvalidParameter(
                 f"{option} needs probabilities, but the rule of {model} keeps no variances"
             )
-    reader = known_reader(
-        files,
-        columns_of(notes),
-        text=text,
-        header=header,
-        format=input_format,
-        delimiter=delimiter,
-        quotes=quotes,
-        encoding=encoding,
-        skip_bad=skip_bad,
-        labelled=False,
-        keep=keep,
-    )
-    if output is not None:
-        check_not_an_input(output, "-o", reader.files)
-    with open_output(output) as file, _progress(quiet, output) as progress:
+    reader = reading.reader(files, columns_of(notes), labelled=False, keep=output.keep)
+    if path is not None:
+        check_not_an_input(path, "-o", reader.files)
+    with open_output(path) as file, _progress(output.quiet, path) as progress:
         writer = make_writer(kind, file)
         rows = 0
         for batch in reader:
             answers = answer(loaded, batch)
-            kept = _kept(batch, reader) if keep else {}
-            writer.write(_columns(answers, loaded.classes_, kept, proba, min_confidence))
+            kept = _kept(batch, reader) if output.keep else {}
+            writer.write(_columns(answers, loaded.classes_, kept, output))
             rows += len(batch)
             progress(rows, reader)
         writer.close()
@@ -150,15 +134,15 @@ def predict(
 
 
 def _columns(
-    answers: Any, classes: Any, kept: dict[str, Any], proba: bool, min_confidence: float | None
+    answers: Any, classes: Any, kept: dict[str, Any], output: PredictOutput
 ) -> pa.RecordBatch:
     """The columns to write; one that would have the name of a kept one is called predicted_."""
     import pyarrow as pa
 
     kind = pa.array(classes.tolist()).type
     labels = answers.label.tolist()
-    if min_confidence is not None:
-        sure = answers.probability >= min_confidence
+    if output.min_confidence is not None:
+        sure = answers.probability >= output.min_confidence
         labels = [label if known else None for label, known in zip(labels, sure, strict=True)]
     nothing = pa.nulls(len(labels), pa.float64())
     made = {
@@ -167,7 +151,7 @@ def _columns(
         "margin": pa.array(answers.margin, pa.float64()),
         "variance": nothing if answers.variance is None else pa.array(answers.variance),
     }
-    if proba:
+    if output.proba:
         for k, each in enumerate(classes.tolist()):
             made[f"probability_{each}"] = pa.array(answers.probabilities[:, k])
     columns = dict(kept)

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sureline.cli.options import (
+    FLAGS,
+    LEARNING,
     OUTPUT,
-    Delimiter,
-    Encoding,
     Files,
-    Format,
-    Header,
+    Given,
     Json,
-    LabelColumn,
-    LabelType,
+    LabelledInput,
+    LearningFlags,
     Quiet,
-    Quotes,
-    SkipBad,
-    TextColumn,
-    WeightColumn,
+    TextFlags,
     complete_rules,
-)
-from sureline.cli.text_options import (
-    Bits,
-    Chars,
-    CharScope,
-    CountsOption,
-    Kind,
-    Lowercase,
-    MaxFeatures,
-    MinCount,
-    Ngrams,
-    Normalize,
-    StopWords,
-    Weighting,
+    with_options,
 )
 
 if TYPE_CHECKING:
     from sureline.cli.train.progress import Progress
     from sureline.cli.train.run import Finished, Plan
 
-LEARNING = "Learning"
 LONG_RUNS = "Long runs"
 
 
@@ -63,29 +46,10 @@ def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{each}=" for each in settable(rule) if each.startswith(incomplete)]
 
 
-def train(
-    files: Files,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="MODEL",
-            show_default=False,
-            help="Where to write the model, such as mail.sureline. Must be given.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    weight: WeightColumn = None,
-    input_format: Format = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    quotes: Quotes = True,
-    label_type: LabelType = "auto",
-    encoding: Encoding = "utf-8",
-    skip_bad: SkipBad = False,
+@dataclass(frozen=True)
+class RuleOptions:
+    """What is to be trained."""
+
     rule: Annotated[
         str | None,
         typer.Option(
@@ -96,91 +60,19 @@ def train(
             autocompletion=complete_rules,
             rich_help_panel=LEARNING,
         ),
-    ] = None,
+    ] = None
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
             show_default=False,
-            help="Set a parameter, such as r=0.3, covariance=full, calibration=none; may be "
+            help="Set a parameter, such as r=0.3, covariance=full or calibration=none; may be "
             "repeated.",
             autocompletion=_complete_settings,
             rich_help_panel=LEARNING,
         ),
-    ] = None,
-    passes: Annotated[
-        int,
-        typer.Option(
-            "--passes",
-            min=1,
-            metavar="N",
-            help="How often to go through the rows.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = 1,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            min=0,
-            max=2**32 - 1,
-            metavar="S",
-            help="Where the random order comes from; the same seed gives the same model.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = 0,
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            " /--no-shuffle",
-            show_default=False,
-            help="Learn the rows in the order given instead of mixing them.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = True,
-    buffer: Annotated[
-        float,
-        typer.Option(
-            "--buffer",
-            min=0.001,
-            metavar="MB",
-            help="The most memory for mixing; larger inputs are mixed within it.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = 256,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            show_default=False,
-            help="Learn with N threads, -1 for one a core. Two share the work on texts and learn "
-            "what one would; more, or on numbers, learn a share of the rows each, and after every "
-            "pass they are joined. Default: 1.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = None,
-    count_first: Annotated[
-        bool,
-        typer.Option(
-            "--count-first",
-            help="Count all texts before the first is learned, rather than as they come; reads "
-            "the files once more.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = False,
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            "--classes",
-            metavar="A,B,C",
-            show_default=False,
-            help="Labels to know from the beginning. Default: those of the mixed rows; with "
-            "--no-shuffle, as they come.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = None,
+    ] = None
     continued: Annotated[
         str | None,
         typer.Option(
@@ -190,19 +82,36 @@ def train(
             help="Train this model further, instead of a new one.",
             rich_help_panel=LEARNING,
         ),
-    ] = None,
-    ngrams: Ngrams = "1,2",
-    chars: Chars = "none",
-    char_scope: CharScope = "words",
-    lowercase: Lowercase = True,
-    counts: CountsOption = "binary",
-    weighting: Weighting = "auto",
-    normalize: Normalize = True,
-    features: Kind = "vocabulary",
-    bits: Bits = 22,
-    min_count: MinCount = 1,
-    max_features: MaxFeatures = None,
-    stop_words: StopWords = None,
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="A,B,C",
+            show_default=False,
+            help="Labels to know from the beginning. Default: those of the shuffled rows; with "
+            "--no-shuffle, as they come.",
+            rich_help_panel=LEARNING,
+            hidden=True,
+        ),
+    ] = None
+    buffer: Annotated[
+        float,
+        typer.Option(
+            "--buffer",
+            min=0.001,
+            metavar="MB",
+            help="The most memory for shuffling; larger inputs are shuffled within it.",
+            rich_help_panel=LEARNING,
+            hidden=True,
+        ),
+    ] = 256
+
+
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """Where and how often a run is saved."""
+
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -211,8 +120,9 @@ def train(
             show_default=False,
             help="Save the run there from time to time, so that it can be resumed.",
             rich_help_panel=LONG_RUNS,
+            hidden=True,
         ),
-    ] = None,
+    ] = None
     every: Annotated[
         int | None,
         typer.Option(
@@ -220,20 +130,50 @@ def train(
             min=1,
             metavar="N",
             show_default=False,
-            help="How many examples lie between checkpoints. Default: 100000.",
+            help="Save a checkpoint every N examples. Default: 100000.",
             rich_help_panel=LONG_RUNS,
+            hidden=True,
         ),
-    ] = None,
+    ] = None
     resume: Annotated[
         bool,
         typer.Option(
             "--resume",
-            help="Go on from the checkpoint, if there is one.",
+            help="Continue from the checkpoint, if there is one.",
             rich_help_panel=LONG_RUNS,
+            hidden=True,
         ),
-    ] = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    ] = False
+
+
+@dataclass(frozen=True)
+class TrainOutput:
+    """Where the model is written, and what is shown."""
+
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="MODEL",
+            show_default=False,
+            help="Where to write the model, such as mail.sureline. Required.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    quiet: Quiet = False
+    json: Json = False
+
+
+@with_options
+def train(
+    files: Files,
+    output: TrainOutput,
+    reading: LabelledInput,
+    rule: RuleOptions,
+    learning: LearningFlags,
+    texts: TextFlags,
+    checkpoints: CheckpointOptions,
 ) -> None:
     """Learn to classify texts from files of labelled ones.
 
@@ -241,86 +181,64 @@ def train(
 
         sureline train mail.csv --text message --label kind -o mail.sureline
 
-    Rows are mixed first, as files are often sorted by label; --no-shuffle keeps them in order.
+    Rows are shuffled first, as files are often sorted by label; --no-shuffle keeps them in order.
 
     Each row is classified just before it is learned. The share of mistakes is the error shown.
     """
     from sureline.errors import InvalidParameter
 
-    if output is None:
+    if output.output is None:
         raise InvalidParameter("name the file to write the model to, such as -o mail.sureline")
-    if checkpoint is None and (resume or every is not None):
-        option = "--resume" if resume else "--every"
+    if checkpoints.checkpoint is None and (checkpoints.resume or checkpoints.every is not None):
+        option = "--resume" if checkpoints.resume else "--every"
         raise InvalidParameter(f"{option} needs --checkpoint PATH, the file to save the run in")
-    of_texts = {
-        "ngrams": ngrams,
-        "chars": chars,
-        "char_scope": char_scope,
-        "lowercase": lowercase,
-        "counts": counts,
-        "weighting": weighting,
-        "normalize": normalize,
-        "features": features,
-        "bits": bits,
-        "min_count": min_count,
-        "max_features": max_features,
-        "stop_words": stop_words,
-    }
+    if rule.continued is not None:
+        _check_continue(rule, texts)
 
     from sureline.cli.describe import describe_bad
     from sureline.cli.screen import loading, say, silent, warn
 
-    with loading(quiet):
-        from sureline.cli.settings import Settings, text_parameters
+    with loading(output.quiet):
+        from sureline.cli.settings import Settings
         from sureline.cli.train.run import Interrupted, Plan, Training
         from sureline.estimators.parallel.shards import count_jobs
 
+    jobs = learning.values["n_jobs"]
     try:
         threads = count_jobs(jobs, "--jobs")
     except InvalidParameter:
         raise InvalidParameter(
-            f"--jobs takes a number of threads, or -1 for one a core, got {jobs}"
+            f"--jobs takes a number of threads, or -1 for one per core, got {jobs}"
         ) from None
 
-    changed = text_parameters(of_texts)
-    if continued is not None:
-        _refuse_with_continue(rule, settings, changed)
-    elif count_first:
+    passes, shuffle = learning.values["max_iter"], learning.values["shuffle"]
+    seed, count_first = learning.values["random_state"], learning.values["counts_first"]
+    changed = texts.changed
+    if rule.continued is None and count_first:
         changed["counts_first"] = True
     plan = Plan(
         inputs=files,
-        model=output,
+        model=output.output,
         settings=Settings(
-            rule,
-            tuple(settings or ()),
+            rule.rule,
+            tuple(rule.settings or ()),
             changed,
             {"max_iter": passes, "shuffle": shuffle, "random_state": seed, "n_jobs": jobs},
         ),
-        reading={
-            "text": text,
-            "label": label,
-            "weight": weight,
-            "format": input_format,
-            "header": header,
-            "delimiter": delimiter,
-            "quotes": quotes,
-            "label_type": label_type,
-            "encoding": encoding,
-            "skip_bad": skip_bad,
-        },
+        reading=reading.arguments(),
         passes=passes,
         seed=seed,
         shuffle=shuffle,
-        buffer=buffer,
-        classes=None if classes is None else _split_classes(classes),
-        checkpoint=checkpoint,
-        every=100_000 if every is None else every,
-        resume=resume,
-        continued=continued,
+        buffer=rule.buffer,
+        classes=None if rule.classes is None else _split_classes(rule.classes),
+        checkpoint=checkpoints.checkpoint,
+        every=checkpoints.every or 100_000,
+        resume=checkpoints.resume,
+        continued=rule.continued,
         jobs=threads,
         count_first=count_first,
     )
-    training = Training(plan, _progress(quiet), silent if quiet else say, warn)
+    training = Training(plan, _progress(output.quiet), silent if output.quiet else say, warn)
     try:
         finished = training.run()
     except Interrupted as interrupted:
@@ -329,7 +247,7 @@ def train(
     if len(training.reader.bad):
         warn(describe_bad(training.reader.bad))
     facts = _facts(finished, plan)
-    if json:
+    if output.json:
         from json import dumps
 
         typer.echo(dumps(facts, indent=2))
@@ -357,15 +275,12 @@ def _split_classes(words: str) -> list[str]:
     return classes
 
 
-def _refuse_with_continue(
-    rule: str | None, settings: list[str] | None, changed: dict[str, Any]
-) -> None:
-    """What a model is cannot be changed by training it further."""
-    from sureline.cli.settings import OWN_OPTIONS
+def _check_continue(rule: RuleOptions, texts: Given) -> None:
+    """Refuse what would change a model that is trained further."""
     from sureline.errors import InvalidParameter
 
-    given = ["--rule"] * (rule is not None) + ["--set"] * bool(settings)
-    given += [OWN_OPTIONS[name] for name in changed]
+    given = ["--rule"] * (rule.rule is not None) + ["--set"] * bool(rule.settings)
+    given += [FLAGS[name] for name in texts.changed]
     if given:
         raise InvalidParameter(
             f"{given[0]} cannot be combined with --continue: the model keeps its rule and its "
