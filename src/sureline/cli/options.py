@@ -17,7 +17,8 @@ import typer
 from typer.core import TyperCommand
 
 from sureline.cli.values import parse_value, read_words, write_value
-from sureline.options import Option, TextLearningOptions, TextOptions, declared
+from sureline.declaration import Option, declared
+from sureline.options import TextLearningOptions, TextOptions
 
 if TYPE_CHECKING:
     from sureline.data import Reader

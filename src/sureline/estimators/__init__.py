@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
+from sureline.declaration import declared, option
 from sureline.errors import InvalidParameter
 from sureline.estimators import families
 from sureline.estimators.box.bounds import PACBayesBound
@@ -25,7 +26,7 @@ from sureline.estimators.model_merge import merge
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.text.classifier import TextClassifier
 from sureline.estimators.text.vectorizer import TextFeatures
-from sureline.options import Covariance, CovarianceOptions, declared, option
+from sureline.options import Covariance, CovarianceOptions
 from sureline.rules import batch_rules, rules
 
 __all__ = [

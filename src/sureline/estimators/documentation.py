@@ -18,7 +18,8 @@ from typing import (
 
 from sklearn.base import ClassifierMixin
 
-from sureline.options import OnlineOptions, declared
+from sureline.declaration import declared
+from sureline.options import OnlineOptions
 from sureline.rules import Parameter, rules
 
 C = TypeVar("C", bound=type)

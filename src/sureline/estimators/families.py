@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from sureline.declaration import option
 from sureline.estimators.documentation import by_rule, documented
 from sureline.estimators.online import OnlineClassifier
-from sureline.options import CovarianceOptions, option
+from sureline.options import CovarianceOptions
 
 
 @documented

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
+from sureline.declaration import validate
 from sureline.errors import InvalidParameter
 from sureline.model.learner import Learner
-from sureline.options import validate
 from sureline.rules import Rule, rules
 
 EVERY = 2**31  # competitors="all"

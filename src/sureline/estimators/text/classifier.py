@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sureline.data import Given, as_labels, as_text
+from sureline.declaration import option
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.documentation import documented
 from sureline.estimators.families import AROWClassifier
@@ -37,7 +38,7 @@ from sureline.features.vocabulary import KEPT_SHARE, Hashing, largest
 from sureline.model import State
 from sureline.model.explanation import Explanation, Telling
 from sureline.model.learner import AGAIN, NEW, READ, Floats, Integers, Learner, Turn
-from sureline.options import TextLearningOptions, TextOptions, option
+from sureline.options import TextLearningOptions, TextOptions
 
 TWO, ALL = np.arange(2), np.ones(1)
 # Gives the parameters that what is learned depends on, besides those of the estimator.

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
+from sureline.declaration import declared, validate
 from sureline.errors import InvalidParameter
 from sureline.features.tokenizer import Scheme
 from sureline.features.vocabulary import Hashing, Vocabulary
-from sureline.options import FeatureOptions, TextOptions, declared, validate
+from sureline.options import FeatureOptions, TextOptions
 
 OPTIONS = tuple(declared(TextOptions))
 VALUES: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS)
