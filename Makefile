@@ -3,17 +3,24 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+UNCOMPILED := tests/kernels tests/rules tests/features tests/estimators tests/model
 
-.PHONY: demo test coverage check bench trend reproduce docs clean
+.PHONY: demo test test-all coverage check bench trend reproduce docs clean
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
 
-test: $(VENV)/.test $(VENV)/.browser ## the default test run
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+test: $(VENV)/.test $(VENV)/.browser ## the tests to run after every change: minutes
+	$(PYTEST) $(ARGS)
 
-coverage: $(VENV)/.test ## the same tests with nothing compiled, so that every line is seen
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
+test-all: $(VENV)/.test $(VENV)/.browser ## all tests: slow ones too, every seed, every class
+	$(PYTEST) --all $(ARGS)
+
+# Tests do not see lines that are compiled: those of `kernels` and `rules` are run again as Python.
+coverage: $(VENV)/.test $(VENV)/.browser ## all tests, and how many lines of the source they run
+	$(PYTEST) --all --cov --cov-report= --cov-fail-under=0
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-append --cov-report=term $(UNCOMPILED)
 
 check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import several
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -112,7 +113,7 @@ ODD = st.text(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=several(60, 12))
 @given(
     rows=st.lists(st.tuples(ODD, ODD.filter(bool)), min_size=1, max_size=8),
     kind=st.sampled_from(["csv", "tsv", "jsonl", "parquet", "arrow", "stream"]),
@@ -126,7 +127,7 @@ def test_any_text_comes_back(rows, kind, batch_bytes):
         assert read(file, label_type="text") == (texts, labels)
 
 
-@settings(max_examples=60)
+@settings(max_examples=several(60, 12))
 @given(data=st.text('ab",\n\r', max_size=40), batch_bytes=st.integers(1, 8))
 def test_broken_tables_are_read_the_same_in_any_batches(data, batch_bytes):
     with tempfile.TemporaryDirectory() as folder:
@@ -142,7 +143,7 @@ def test_broken_tables_are_read_the_same_in_any_batches(data, batch_bytes):
         assert found[0] == found[1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=several(60, 12))
 @given(rows=st.lists(st.lists(ODD, min_size=2, max_size=3), min_size=1, max_size=6))
 def test_tables_are_split_as_the_csv_module_splits_them(rows):
     out = io.StringIO(newline="")
@@ -185,7 +186,7 @@ def test_svmlight_is_read_as_scikit_learn_reads_it(tmp_path):
     assert len(list(Reader([file], batch_bytes=1))) == 50
 
 
-@settings(max_examples=100)
+@settings(max_examples=several(100, 20))
 @given(
     st.one_of(
         st.floats(allow_nan=False, allow_infinity=False).map(repr),

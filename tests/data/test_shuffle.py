@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import several
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -67,7 +68,7 @@ def test_rows_that_fit_come_in_the_order_of_one_permutation():
     assert state.randint(2**31) == again.randint(2**31)
 
 
-@settings(max_examples=15)
+@settings(max_examples=several(15, 5))
 @given(
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=5),
     limit=st.integers(1, 20_000),

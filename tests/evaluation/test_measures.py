@@ -92,7 +92,7 @@ def test_two_that_do_not_differ_are_equally_good(exact):
     assert mcnemar(*pairs(3, 6, 6, 2), exact=exact).p_value == 1.0
 
 
-@settings(max_examples=50)
+@settings(max_examples=several(50, 10))
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.booleans(), st.booleans())
 def test_mcnemar_agrees_with_statsmodels(both, only_a, only_b, exact, correction):
     tables = pytest.importorskip(
@@ -422,7 +422,7 @@ def test_calibration_by_hand():
     assert found.largest_error == pytest.approx(0.55)
 
 
-@settings(max_examples=25)
+@settings(max_examples=several(25, 5))
 @given(st.integers(0, 10**6))
 def test_calibration_agrees_with_scikit_learn(seed):
     rng = np.random.default_rng(seed)

@@ -73,13 +73,15 @@ model = {0}({1}).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
             ("AROWClassifier", ""),
             {"rules.arow.step", "kernels.diagonal.learn_diagonal"},
         ),
-        (
+        pytest.param(
             ("CWClassifier", "covariance='diagonal-exact'"),
             {"rules.cw_stdev.step", "rules.cw_stdev.exact", "kernels.diagonal.learn_exact"},
+            marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             ("SOPClassifier", ""),
             {"rules.sop.score", "rules.sop.update", "kernels.custom_rule.learn_own"},
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["diagonal", "exact", "own"],
@@ -94,6 +96,7 @@ def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp
     assert compiled_by(code, tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_box_compiles_nothing_in_the_next_process(tmp_path):
     code = FIT.format("BoxClassifier", "tol=0.5") + "model.predict_proba([[1.0, 0.0]])"
     code += FIT.format("BoxClassifier", "tol=0.5, solver='comid'")
@@ -101,6 +104,7 @@ def test_a_box_compiles_nothing_in_the_next_process(tmp_path):
     assert compiled_by(code, tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_new_rule_compiles_its_own_step_and_nothing_else(tmp_path):
     folder = tmp_path / "rules"
     folder.mkdir()
@@ -120,6 +124,7 @@ def test_a_new_rule_compiles_its_own_step_and_nothing_else(tmp_path):
     compiled_by(pickled, cache)
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     code = FIT.format("PAClassifier", "") + "assert model.n_iter_ == 5"
     blocked = tmp_path / "file"
@@ -149,6 +154,7 @@ def counts(function, signature, allocates):
     return "NRT_incref(" in made.inspect_llvm(signature.args)
 
 
+@pytest.mark.slow
 def test_a_changed_helper_makes_the_code_of_its_callers_unused(tmp_path):
     shutil.copytree(
         Path(sureline.__file__).parent,

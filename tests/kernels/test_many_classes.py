@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import concepts, make, parameters, several
+from cases import concepts, make, parameters, several, slow
 from oracle import distance
 from oracle_many import ManyOracle
 
@@ -54,13 +54,13 @@ def compare(rule, scheme, covariance, k, seed, dtype="float64", weighted=False, 
     return max(apart)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize(("rule", "scheme", "covariance", "k"), CASES)
 def test_many_classes_equal_the_oracle(rule, scheme, covariance, k, weighted):
-    slow = scheme == "exact" and rule.name.startswith("cw")
+    n, full = (10, 2) if scheme == "exact" and rule.name.startswith("cw") else (30, 10)
     found = [
-        compare(rule, scheme, covariance, k, seed, weighted=weighted, n=10 if slow else 30)
-        for seed in range(several(2 if slow else 10, 1 if slow else 4))
+        compare(rule, scheme, covariance, k, seed, weighted=weighted, n=n)
+        for seed in range(several(full, 2))
     ]
     compared = [apart for apart in found if apart is not None]
     assert len(compared) >= len(found) / 2

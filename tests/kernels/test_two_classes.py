@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from cases import CASES, make, parameters, several, stream
+from cases import CASES, make, parameters, several, slow, stream
 from oracle import Oracle, distance
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, *slow(False)])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize(("rule", "covariance"), CASES)
 def test_fast_code_equals_the_oracle(rule, covariance, weighted, fit_intercept, dtype):
     compared = 0

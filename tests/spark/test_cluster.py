@@ -17,15 +17,15 @@ from spark_cluster import (
     Cluster,
     compile_before,
     executors,
+    local_session,
     needs_spark,
-    session,
 )
 from texts import compare_texts, texts_of
 
 import sureline
 from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
 
-pytestmark = needs_spark()
+pytestmark = [*needs_spark(), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,8 @@ def cluster(tmp_path_factory):
 @pytest.fixture(scope="module")
 def spark(cluster):
     """A session on the cluster."""
-    before = dict(os.environ)
-    made = session(cluster.url, cluster.folder)
-    try:
+    with local_session(cluster.url, cluster.folder) as made:
         yield made
-    finally:
-        made.stop()
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def frame_of(spark, rows, schema, partitions=3):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spark_cluster import compile_before, environment, needs_spark, session
+from spark_cluster import compile_before, environment, local_session, needs_spark
 from texts import compare_texts, texts_of
 
 import sureline
 from sureline import DataError, InvalidParameter, TextClassifier
 
-pytestmark = needs_spark()
+pytestmark = [*needs_spark(), pytest.mark.slow]
 SCRIPT = Path(__file__).parents[1] / "support" / "spark_streaming.py"
 
 
@@ -30,14 +30,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def spark(folder):
     """A session in this process and its threads."""
-    before = dict(os.environ)
-    made = session("local[2]", folder)
-    try:
+    with local_session("local[2]", folder) as made:
         yield made
-    finally:
-        made.stop()
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def write_batch(folder, number, texts, labels):

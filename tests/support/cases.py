@@ -11,6 +11,7 @@ from sureline.estimators import classifier_for
 from sureline.rules import rules
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "1"
+ALL = os.environ.get("SURELINE_TESTS") == "all"  # pytest --all
 CASES = [
     pytest.param(rule, covariance, id=f"{rule.name}-{covariance}" if covariance else rule.name)
     for rule in rules().values()
@@ -41,9 +42,16 @@ def make(rule, covariance=None, **settings):
     return classifier_for(rule.name)(**{**rule.settings, **settings})
 
 
-def several(full, bare):
-    """How many repetitions: `full` where code is compiled, `bare` where it is not."""
-    return full if COMPILED else bare
+def several(full, quick, bare=None):
+    """How many: `full` with ``--all``, else `quick`, and `bare` or `quick` uncompiled."""
+    if not COMPILED:
+        return quick if bare is None else bare
+    return full if ALL else quick
+
+
+def slow(*values):
+    """Values of a parameter that are tried with ``--all`` alone."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 def stream(seed, n=60, d=6, noise=0.0, density=0.6):

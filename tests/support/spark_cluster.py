@@ -27,8 +27,8 @@ def java():
     found = shutil.which(str(Path(home) / "bin" / "java") if home else "java")
     if found is None:
         return None
-    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
-    version = re.search(r'version "(\d+)', told.stderr)
+    shown = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'version "(\d+)', shown.stderr)
     return found if version and int(version[1]) >= 17 else None
 
 
@@ -187,3 +187,16 @@ def session(master, folder):
     made = builder.getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
     return made
+
+
+@contextlib.contextmanager
+def local_session(master, folder):
+    """A session that leaves the environment as it was."""
+    before = dict(os.environ)
+    made = session(master, folder)
+    try:
+        yield made
+    finally:
+        made.stop()
+        os.environ.clear()
+        os.environ.update(before)

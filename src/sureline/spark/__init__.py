@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SurelineClassifier", "SurelineModel"]
 
-_ROOMS = {"SurelineClassifier": "classifier", "SurelineModel": "model"}
+_MODULES = {"SurelineClassifier": "estimator", "SurelineModel": "model"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module 'sureline.spark' has no attribute {name!r}")
-    return getattr(import_module(f"sureline.spark.{_ROOMS[name]}"), name)
+    return getattr(import_module(f"sureline.spark.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

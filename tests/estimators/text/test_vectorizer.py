@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import several
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -79,7 +80,7 @@ def test_idf_of_hashed_columns_is_that_of_scikit_learn():
     np.testing.assert_allclose(Y[free].toarray(), X[free].toarray(), atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=several(30, 6), deadline=None)
 @given(
     st.lists(
         st.tuples(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6), st.booleans()),

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import several
 from cli_runs import COLUMNS, MAIL
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -156,7 +157,7 @@ def fitted():
 # -- markup ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=several(60, 12))
 @given(st.text(st.characters(codec=None), max_size=40))
 def test_any_text_survives_in_text_and_attributes(text):
     page = Page(str(element("p", text, element("b", text), title=text)))
@@ -227,7 +228,7 @@ def test_a_threshold_of_the_curve_answers_just_so_many_rows(likely):
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=several(30, 6))
 @given(st.lists(st.integers(0, 700), min_size=1, max_size=6), st.integers(0, 100))
 def test_error_along_rows_counts_every_row_once(sizes, seed):
     rng = np.random.default_rng(seed)
@@ -248,7 +249,7 @@ def test_error_along_rows_counts_every_row_once(sizes, seed):
     assert sum(wrong for _, wrong in merged) == int((~every).sum())
 
 
-@settings(max_examples=30)
+@settings(max_examples=several(30, 6))
 @given(
     st.lists(st.sampled_from([0.5, 0.6, 0.7, 1.0]), min_size=10, max_size=10),
     st.lists(st.integers(0, 9), max_size=60),
@@ -347,7 +348,7 @@ def test_long_texts_are_cut_around_the_words_that_matter():
         at = text.index(word.text, at) + len(word.text)
 
 
-@settings(max_examples=40)
+@settings(max_examples=several(40, 8))
 @given(st.text(max_size=300))
 def test_short_texts_are_whole(text):
     spans = [match.span() for match in re.finditer(r"\w+", text)]
@@ -524,7 +525,7 @@ def test_a_stored_curve_that_makes_no_sense_is_left_out():
     assert training_curve({}) == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=several(60, 12))
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 10))
 def test_steps_of_an_axis_are_round_and_few(low, size, most):
     steps = round_steps(low, low + size, most)

@@ -1,0 +1,40 @@
+"""Spark in this process: training, prediction and storage, once. `test_cluster` has the rest."""
+
+import numpy as np
+import pytest
+from spark_cluster import local_session, needs_spark
+from texts import compare_texts, texts_of
+
+from sureline import TextClassifier, merge
+
+pytestmark = needs_spark()
+
+
+@pytest.fixture
+def spark(tmp_path):
+    """A session in this process and its threads."""
+    with local_session("local[1]", tmp_path) as made:
+        yield made
+
+
+def test_training_is_a_merge_of_partitions_and_prediction_that_of_the_library(spark, tmp_path):
+    from sureline.spark import SurelineClassifier, SurelineModel
+
+    texts, labels = texts_of(60, 3)
+    rows = [(text, str(label)) for text, label in zip(texts, labels, strict=True)]
+    frame = spark.createDataFrame(
+        spark.sparkContext.parallelize(rows, 2), "text string, label string"
+    )
+    model = SurelineClassifier(textCol="text", rounds=1).fit(frame)
+    classes = sorted(set(labels))
+    parts = [
+        TextClassifier().partial_fit(texts[k : k + 30], labels[k : k + 30], classes=classes)
+        for k in (0, 30)
+    ]
+    compare_texts(model.classifier, merge(parts, how="product-prior"))
+
+    model.save(str(tmp_path / "stored"))
+    found = SurelineModel.load(str(tmp_path / "stored")).transform(frame).collect()
+    assert [row.prediction for row in found] == model.classifier.predict(texts).tolist()
+    chances = np.array([row.probability.toArray() for row in found])
+    np.testing.assert_allclose(chances, model.classifier.predict_proba(texts), atol=1e-12)
