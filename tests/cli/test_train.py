@@ -19,7 +19,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sureline import AROWClassifier, PerceptronClassifier, TextClassifier, load
 from sureline.cli.screen import messages
-from sureline.data import Reader, mix
+from sureline.data import Reader, shuffle_rows
 from sureline.model.file import read
 
 pytest_plugins = ["cli_fixtures"]
@@ -247,7 +247,7 @@ def test_a_buffer_smaller_than_the_input_knows_the_labels_it_has_seen(run):
     assert shown[0] == ["1", "2"]
     assert shown[-1] == ["16", "3"]
     reader = Reader("rows.csv", label_type="text")
-    mixed = list(mix(reader, np.random.RandomState(2), 2**20))
+    mixed = list(shuffle_rows(reader, np.random.RandomState(2), 2**20))
     order = [text for batch in mixed for text in batch.text.to_pylist()]
     theirs = [label for batch in mixed for label in batch.label.to_pylist()]
     assert sorted(order) == sorted(texts)
@@ -681,8 +681,8 @@ ERRORS = {
     "empty file": (["empty.csv", "-o", "m"], "no rows in empty.csv; give a file that has some"),
     "bad row": (
         ["bad.csv", "-o", "m"],
-        "bad.csv, line 3: 1 field where the first line has 2; mend the line, or skip bad rows "
-        "(skip_bad=True, --skip-bad)",
+        "bad.csv, line 3: 1 field where the first line has 2; fix the line, or skip bad rows "
+        "(--skip-bad)",
     ),
     "one label": (
         ["one.csv", "-o", "m", "-q"],
@@ -700,7 +700,7 @@ ERRORS = {
     ),
     "texts among numbers": (
         ["rows.svm", "-o", "m", "-q", "--ngrams", "1,1"],
-        "--ngrams is about texts, but mixed rows holds svmlight rows; leave it out",
+        "--ngrams is about texts, but shuffled rows holds svmlight rows; leave it out",
     ),
 }
 

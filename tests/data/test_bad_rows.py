@@ -13,7 +13,7 @@ import pytest
 from sureline.data import Reader
 from sureline.errors import DataError
 
-REMEDY = "mend the line, or skip bad rows (skip_bad=True, --skip-bad)"
+REMEDY = "fix the line, or skip bad rows (skip_bad=True)"
 
 
 def texts(reader):
@@ -110,9 +110,9 @@ def test_bad_rows_are_found_and_skipped(tmp_path, kind, data, line, reason, batc
         ("1 :2", "a feature is not written as index:value"),
         ("1 -2:1", "a feature is not written as index:value"),
         ("1 a:1", "a feature is not written as index:value"),
-        ("1 3:1 2:1", "do not rise from left to right"),
-        ("1 3:1 3:x", "do not rise from left to right"),
-        ("1 1:x 3:1 3:1", "do not rise from left to right"),
+        ("1 3:1 2:1", "are not in ascending order"),
+        ("1 3:1 3:x", "are not in ascending order"),
+        ("1 1:x 3:1 3:1", "are not in ascending order"),
         ("1 2147483647:1", "the index of a feature is above 2147483646"),
     ],
 )
@@ -142,8 +142,7 @@ def test_bad_rows_of_columnar_files(tmp_path, kind):
         with pa.ipc.new_file(file, table.schema) as out:
             out.write_table(table)
     assert complaint([file]) == (
-        f"{file}, row 2: the text is missing (null); mend the row, or skip bad rows "
-        "(skip_bad=True, --skip-bad)"
+        f"{file}, row 2: the text is missing (null); fix the row, or skip bad rows (skip_bad=True)"
     )
     reader = Reader([file], skip_bad=True)
     assert texts(reader) == ["a"]
@@ -212,12 +211,12 @@ def test_the_first_bad_rows_are_remembered_and_all_are_counted(tmp_path):
 def test_invalid_utf8_suggests_an_encoding(tmp_path):
     file = tmp_path / "rows.csv"
     file.write_bytes(CSV.encode() + "naïve,x\n".encode("latin-1"))
-    assert "--encoding latin-1" in complaint([file])
+    assert "(encoding='latin-1')" in complaint([file])
     assert texts(Reader([file], encoding="latin-1")) == ["naïve"]
     file.write_bytes("té,label\n".encode("latin-1"))
     assert "line 1: the first line is not valid UTF-8" in complaint([file])
     file.write_text(CSV, encoding="utf-16")
-    assert "--encoding utf-16" in complaint([file])
+    assert "(encoding='utf-16')" in complaint([file])
 
 
 def test_what_cannot_be_decoded_makes_its_row_bad(tmp_path):
@@ -268,7 +267,7 @@ def test_a_line_that_ends_in_a_carriage_return_alone(tmp_path):
 def test_json_arrays_and_other_files_are_named(tmp_path):
     file = tmp_path / "rows.json"
     file.write_text('[{"text": "a", "label": 1}]')
-    assert "holds a JSON array; write one object a line" in complaint([file])
+    assert "holds a JSON array; write one object per line" in complaint([file])
     file.write_text("\nhello\n")
     said = complaint([file])
     assert said.startswith(f"{file}, line 2: not a JSON object (Expecting value")
@@ -280,7 +279,7 @@ def test_empty_files_have_no_rows(tmp_path, name, data):
     file, other = tmp_path / name, tmp_path / "b.csv"
     file.write_bytes(data)
     if name == "a.txt" and data:
-        assert "cannot tell the format" in complaint([file])
+        assert "cannot detect the format" in complaint([file])
         return
     assert complaint([file]) == f"no rows in {file}; give a file that has some"
     other.write_text(CSV + "a,x\n")
@@ -325,7 +324,9 @@ def test_damaged_compressed_files(tmp_path, pack):
     for wrong in wrongs:
         file.write_bytes(wrong)
         said = complaint([file], label_type="text")
-        assert re.search(rf"{file.name} is a damaged or cut off \w+ file \(.*; get it again", said)
+        assert re.search(
+            rf"{file.name} is a damaged or truncated \w+ file \(.*; get it again", said
+        )
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "stream"])
@@ -344,9 +345,9 @@ def test_damaged_columnar_files(tmp_path, kind):
     for wrong in (whole[: len(whole) // 2], whole[:10], b"text,label\na,b\n"):
         file.write_bytes(wrong)
         said = complaint([file])
-        assert re.search(r"is damaged, cut off or not an? (Parquet|Arrow) file \(", said)
+        assert re.search(r"is damaged, truncated or not an? (Parquet|Arrow) file \(", said)
         file.write_bytes(gzip.compress(wrong))
-        assert "is damaged, cut off or not" in complaint([file])
+        assert "is damaged, truncated or not" in complaint([file])
 
 
 def test_a_folder_in_place_of_a_file_inside_a_pattern(tmp_path):

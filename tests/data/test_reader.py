@@ -12,10 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sureline.data import FORMATS, Reader
-from sureline.data import byte_streams as streams
-from sureline.data import reader as reading
-from sureline.data.formats import columnar
+from sureline.data import FORMATS, Reader, byte_streams, reader
+from sureline.data.formats import arrow
 from sureline.errors import DataError, InvalidParameter
 
 
@@ -96,8 +94,8 @@ def test_a_file_that_may_not_be_read(file, monkeypatch):
 
     path = file("secret.csv", "text,label\n")
     # Some users may read everything, whatever the mode of the file.
-    monkeypatch.setattr(streams, "open", refuse, raising=False)
-    assert complaint([path]) == f"{path} may not be read: permission denied"
+    monkeypatch.setattr(byte_streams, "open", refuse, raising=False)
+    assert complaint([path]) == f"{path} cannot be read: permission denied"
 
 
 def test_stdin_is_read_once(monkeypatch):
@@ -199,7 +197,7 @@ def test_svmlight_is_told_by_its_first_line(file):
 
 def test_a_format_that_cannot_be_told_is_asked_for(file):
     said = complaint([file("data.txt", "hello\nworld\n")])
-    assert said.endswith(f"name it (format=, --format): {', '.join(FORMATS)}")
+    assert said.endswith(f"name it (format=...): {', '.join(FORMATS)}")
     with pytest.raises(InvalidParameter, match="format 'xml' does not exist; it can be csv, tsv"):
         Reader([file("data.txt", "")], format="xml")
 
@@ -274,15 +272,15 @@ def test_a_column_that_is_missing_is_named_with_those_there_are(file, tmp_path):
         assert (
             f"{path} has no column 'text'; its columns are 'a', 'b'; name the text column" in said
         )
-        assert "--text" in said
+        assert "(text=...)" in said
         said = complaint([path], text="a")
         assert "has no column 'label'" in said
-        assert "--label" in said
+        assert "(label=...)" in said
         assert "has no column 7" in complaint([path], text=7, header=True)
     many = file("many.csv", ",".join(f"c{n}" for n in range(50)) + "\n")
     assert "'c19' and 30 more;" in complaint([many])
     wrong = file("wrong.csv", "text;label\nx;1\n")
-    assert "if it is ';' (delimiter=, --delimiter)" in complaint([wrong])
+    assert "or the field delimiter (delimiter=';')" in complaint([wrong])
     assert rows(Reader([wrong], delimiter=";")) == (["x"], [1])
     twice = file("twice.csv", "text,text,label\nx,y,1\n")
     assert "has 2 columns named 'text'" in complaint([twice])
@@ -321,7 +319,7 @@ def test_large_record_batches_are_mapped(tmp_path, monkeypatch):
     table = pa.table({"text": [f"text {n}" for n in range(1000)], "label": list(range(1000))})
     with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as out:
         out.write_table(table)
-    monkeypatch.setattr(columnar, "_MAPPED", 100)
+    monkeypatch.setattr(arrow, "MAPPED_BYTES", 100)
     read = Reader([tmp_path / "t.arrow"], batch_bytes=1000)
     assert rows(read) == (table["text"].to_pylist(), table["label"].to_pylist())
     assert len(list(read)) > 5
@@ -386,14 +384,14 @@ def test_labels_of_text_files(file, written, kind):
 
 
 def test_a_label_that_comes_late_and_does_not_fit(file, monkeypatch):
-    monkeypatch.setattr(reading, "_DECIDING", 2**16)
+    monkeypatch.setattr(reader, "LABEL_SAMPLE_BYTES", 2**16)
     data = "label,text\n" + f"1,{'w' * 50}\n" * 1500 + "two,x\n3,y\n"
     path = file("t.csv", data)
     for size in (500, 2**20):
         said = complaint([path], batch_bytes=size)
         assert said == (
             f"{path}, line 1502: the label 'two' is not a whole number, as the labels before it "
-            "are; read labels as text (label_type='text', --label-type text)"
+            "are; read labels as text (label_type='text')"
         )
         # Skipping would leave out a whole class: this is an error in any case.
         assert "label 'two'" in complaint([path], batch_bytes=size, skip_bad=True)
@@ -402,7 +400,7 @@ def test_a_label_that_comes_late_and_does_not_fit(file, monkeypatch):
 
 def test_the_first_labels_decide_whatever_the_batches(file, monkeypatch):
     # 66 rows of 99 bytes reach the limit; whether the 66th row has a say depends on nothing else.
-    monkeypatch.setattr(reading, "_DECIDING", 66 * 99)
+    monkeypatch.setattr(reader, "LABEL_SAMPLE_BYTES", 66 * 99)
     row = f"1,{'w' * 66}\n"
     early = file("early.csv", "label,text\n" + row * 65 + "two,x\n" + row * 9)
     late = file("late.csv", "label,text\n" + row * 66 + "two,x\n" + row * 9)
@@ -412,7 +410,7 @@ def test_the_first_labels_decide_whatever_the_batches(file, monkeypatch):
 
 
 def test_numbers_that_come_late(file, monkeypatch):
-    monkeypatch.setattr(reading, "_DECIDING", 1)
+    monkeypatch.setattr(reader, "LABEL_SAMPLE_BYTES", 1)
     for size in (1, 2**20):
         path = file("t.jsonl", '{"label": 1, "text": "a"}\n{"label": 2.0, "text": "b"}\n')
         assert rows(Reader([path], batch_bytes=size, label_type="int"))[1] == [1, 2]
@@ -481,7 +479,9 @@ def test_labels_of_json_keep_their_type(file, lines, expected):
 
 def test_labels_of_several_types_in_json(file):
     path = file("t.jsonl", '{"label": 1, "text": "a"}\n{"label": "x", "text": "b"}\n')
-    assert re.search(r"line 2: the label 'x' is not .*label_type='text'", complaint([path]))
+    assert re.search(
+        r"line 2: the label 'x' has another type .*label_type='text'", complaint([path])
+    )
     assert rows(Reader([path], label_type="text"))[1] == ["1", "x"]
     path = file("t.jsonl", '{"label": 1.0, "text": "a"}\n{"label": true, "text": "b"}\n')
     assert rows(Reader([path], label_type="text"))[1] == ["1.0", "true"]
@@ -512,7 +512,7 @@ def test_a_type_of_labels_that_is_asked_for(file):
         read = rows(Reader([path], label_type=kind))[1]
         assert read == expected
         assert type(read[0]) is type(expected[0])
-    assert "not true or false, as asked for" in complaint([path], label_type="bool")
+    assert "not true or false, as required" in complaint([path], label_type="bool")
     path = file("t.csv", "label,text\nTrue,a\nfalse,b\n")
     assert rows(Reader([path], label_type="bool"))[1] == [True, False]
     assert "line 2: the label 'True' is not a number" in complaint([path], label_type="float")

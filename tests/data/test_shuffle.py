@@ -1,4 +1,4 @@
-"""Rows in random order: all of them, once, the same for any batches, within the memory given."""
+"""Shuffled rows: each of them once, the same order for any batches, within the memory limit."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sureline.data import Batch, Given, LongestRun, mix
-from sureline.data.shuffle import row_bytes
+from sureline.data import Batch, LongestRun, NamedFeatures, shuffle_rows
 
 
 def whole(n, seed=0):
-    """A batch of rows of all kinds of columns, which tell their number."""
+    """Rows with all kinds of columns; each holds the number of its row."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 3, n)
     names = [f"{row}^{k}" for row in range(n) for k in range(counts[row])]
@@ -22,7 +21,7 @@ def whole(n, seed=0):
             [f"{row} " + "x" * int(rng.integers(0, 90)) for row in range(n)], "large_utf8"
         ),
         label=pa.array([str(row % 3) for row in range(n)], pa.large_string()),
-        given=Given(
+        named_features=NamedFeatures(
             np.concatenate(([0], np.cumsum(counts))),
             pa.array(names, pa.large_string()),
             np.arange(len(names), dtype=np.float32),
@@ -33,7 +32,7 @@ def whole(n, seed=0):
 
 
 def cut(batch, sizes):
-    """The batch in pieces."""
+    """The batch in smaller ones."""
     start = 0
     while start < len(batch):
         for size in sizes:
@@ -43,7 +42,7 @@ def cut(batch, sizes):
 
 
 def numbers(batches):
-    """The numbers of the rows, as all columns tell them."""
+    """The numbers of the rows, on which all columns must agree."""
     found = []
     for batch in batches:
         ids = [int(text.split()[0]) for text in batch.text.to_pylist()]
@@ -51,8 +50,8 @@ def numbers(batches):
         assert batch.table["id"].to_pylist() == ids
         assert batch.label.to_pylist() == [str(row % 3) for row in ids]
         for row, number in enumerate(ids):
-            names = batch.given.names.to_pylist()[
-                batch.given.offsets[row] : batch.given.offsets[row + 1]
+            names = batch.named_features.names.to_pylist()[
+                batch.named_features.offsets[row] : batch.named_features.offsets[row + 1]
             ]
             assert {name.split("^")[0] for name in names} <= {str(number)}
         found += ids
@@ -62,7 +61,7 @@ def numbers(batches):
 def test_rows_that_fit_come_in_the_order_of_one_permutation():
     batch = whole(500)
     state = np.random.RandomState(3)
-    read = numbers(mix(cut(batch, [7, 1, 50]), state))
+    read = numbers(shuffle_rows(cut(batch, [7, 1, 50]), state))
     again = np.random.RandomState(3)
     assert read == again.permutation(500).tolist()
     assert state.randint(2**31) == again.randint(2**31)
@@ -76,30 +75,30 @@ def test_rows_that_fit_come_in_the_order_of_one_permutation():
 )
 def test_the_order_does_not_depend_on_the_batches(sizes, limit, seed):
     batch = whole(120)
-    one = numbers(mix([batch], np.random.RandomState(seed), limit))
-    many = numbers(mix(cut(batch, sizes), np.random.RandomState(seed), limit))
+    one = numbers(shuffle_rows([batch], np.random.RandomState(seed), limit))
+    many = numbers(shuffle_rows(cut(batch, sizes), np.random.RandomState(seed), limit))
     assert one == many
     assert sorted(one) == list(range(120))
 
 
-def test_a_small_buffer_still_mixes_and_stays_small():
+def test_a_small_buffer_still_shuffles_and_stays_small():
     batch = whole(2000)
-    limit = int(row_bytes(batch).sum()) // 8
+    limit = int(batch.row_bytes.sum()) // 8
     taken = 0
 
     def watched():
         nonlocal taken
-        for piece in cut(batch, [10]):
-            taken += int(row_bytes(piece).sum())
-            yield piece
+        for part in cut(batch, [10]):
+            taken += int(part.row_bytes.sum())
+            yield part
 
     given_out, order, starts = 0, [], []
-    for piece in mix(watched(), np.random.RandomState(0), limit):
+    for part in shuffle_rows(watched(), np.random.RandomState(0), limit):
         # What came in and is not yet given is what must be held.
-        assert taken - given_out <= limit + int(row_bytes(batch.slice(0, 10)).sum()) + 500
-        given_out += int(row_bytes(piece).sum())
-        starts.append(piece.first_row)
-        order += numbers([piece])
+        assert taken - given_out <= limit + int(batch.slice(0, 10).row_bytes.sum()) + 500
+        given_out += int(part.row_bytes.sum())
+        starts.append(part.first_row)
+        order += numbers([part])
     assert sorted(order) == list(range(2000))
     assert starts[0] == 0
     assert starts == sorted(starts)
@@ -110,41 +109,43 @@ def test_a_small_buffer_still_mixes_and_stays_small():
 
 def test_batches_that_come_out_are_about_a_megabyte():
     batch = Batch(text=pa.array(["y" * 10_000] * 500, pa.large_string()))
-    sizes = [int(row_bytes(piece).sum()) for piece in mix([batch], np.random.RandomState(0))]
+    sizes = [int(part.row_bytes.sum()) for part in shuffle_rows([batch], np.random.RandomState(0))]
     assert all(900_000 < size <= 2**20 for size in sizes[:-1])
     long = Batch(text=pa.array(["y" * 3_000_000] * 3, pa.large_string()))
-    assert [len(piece) for piece in mix([long], np.random.RandomState(0))] == [1, 1, 1]
+    assert [len(part) for part in shuffle_rows([long], np.random.RandomState(0))] == [1, 1, 1]
 
 
-def test_sparse_rows_are_mixed():
+def test_sparse_rows_are_shuffled():
     rows = np.eye(40, 50)[:, ::-1]
     batches = [
         Batch(matrix=csr_array(rows[:25]), label=pa.array(range(25))),
         Batch(matrix=csr_array(rows[25:, :30]), label=pa.array(range(25, 40))),
     ]
     order = np.random.RandomState(1).permutation(40)
-    (mixed,) = mix(batches, np.random.RandomState(1))
-    assert mixed.label.to_pylist() == order.tolist()
-    np.testing.assert_array_equal(mixed.matrix.toarray(), rows[order])
-    assert mixed.text is None
+    (shuffled,) = shuffle_rows(batches, np.random.RandomState(1))
+    assert shuffled.label.to_pylist() == order.tolist()
+    np.testing.assert_array_equal(shuffled.matrix.toarray(), rows[order])
+    assert shuffled.text is None
 
 
-def test_some_batches_without_weights_or_given_features():
+def test_some_batches_without_weights_or_named_features():
     plain = Batch(text=pa.array(["a", "b"], pa.large_string()))
     other = Batch(
         text=pa.array(["c"], pa.large_string()),
         weight=np.array([3.0]),
-        given=Given(np.array([0, 1]), pa.array(["f"], pa.large_string()), np.ones(1, np.float32)),
+        named_features=NamedFeatures(
+            np.array([0, 1]), pa.array(["f"], pa.large_string()), np.ones(1, np.float32)
+        ),
     )
-    (mixed,) = mix([plain, other, plain], np.random.RandomState(0))
-    at = mixed.text.to_pylist().index("c")
-    assert mixed.weight.tolist() == [3.0 if row == at else 1.0 for row in range(5)]
-    assert np.diff(mixed.given.offsets).tolist() == [int(row == at) for row in range(5)]
+    (shuffled,) = shuffle_rows([plain, other, plain], np.random.RandomState(0))
+    at = shuffled.text.to_pylist().index("c")
+    assert shuffled.weight.tolist() == [3.0 if row == at else 1.0 for row in range(5)]
+    assert np.diff(shuffled.named_features.offsets).tolist() == [int(row == at) for row in range(5)]
 
 
 def test_nothing_in_nothing_out():
-    assert list(mix([], np.random.RandomState(0))) == []
-    assert list(mix([whole(0)], np.random.RandomState(0))) == []
+    assert list(shuffle_rows([], np.random.RandomState(0))) == []
+    assert list(shuffle_rows([whole(0)], np.random.RandomState(0))) == []
 
 
 @given(
@@ -154,7 +155,7 @@ def test_nothing_in_nothing_out():
 def test_the_longest_run_is_found_across_batches(labels, size):
     watch = LongestRun()
     for start in range(0, len(labels), size):
-        watch.see(pa.array(labels[start : start + size]))
+        watch.update(pa.array(labels[start : start + size]))
     longest, best, run = 0, None, 0
     for i, label in enumerate(labels):
         run = run + 1 if i and labels[i - 1] == label else 1
@@ -172,7 +173,7 @@ def test_runs_of_other_types(array):
     watch = LongestRun()
     batches = [Batch(text=pa.array(["x"] * 3, pa.large_string()), label=array)]
     assert list(watch.watch(batches)) == batches
-    watch.see(None)
+    watch.update(None)
     assert (watch.rows, watch.length, watch.label) == (3, 2, array[0].as_py())
 
 
@@ -186,4 +187,4 @@ def test_slices_and_their_sizes():
     assert len(batch.slice(30, 40)) == len(batch.slice(4, 2)) == 0
     assert 0 < part.nbytes < batch.nbytes
     assert len(Batch()) == 0
-    np.testing.assert_array_equal(row_bytes(part), row_bytes(batch)[5:9])
+    np.testing.assert_array_equal(part.row_bytes, batch.row_bytes[5:9])

@@ -17,15 +17,15 @@ import typer
 from typer.core import TyperCommand
 
 from sureline.cli.values import parse_value, read_words, write_value
+from sureline.data.formats import FORMATS
+from sureline.data.read_options import LABEL_TYPES
 from sureline.declaration import Option, declared
 from sureline.options import TextLearningOptions, TextOptions
 
 if TYPE_CHECKING:
     from sureline.data import Reader
 
-# As sureline.data and sureline.model have them; repeated so that help need not import those.
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw")
-LABEL_TYPES = ("auto", "text", "int", "float", "bool")
+# As sureline.model has them; repeated so that help need not import it.
 HOWS = ("kl", "mean", "product", "product-prior")
 
 # The headings of the help page.

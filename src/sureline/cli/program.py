@@ -17,6 +17,7 @@ import typer
 
 from sureline.cli.compare.command import compare
 from sureline.cli.demo.command import demo
+from sureline.cli.errors import name_options
 from sureline.cli.evaluate.command import evaluate
 from sureline.cli.explain.command import explain
 from sureline.cli.inspect.command import inspect
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = command.main(given or ["--help"], prog_name="sureline", standalone_mode=False)
         print(end="", flush=True)  # a broken pipe must show here, not when Python exits
     except SurelineError as error:
-        return _complain(str(error), 2)
+        return _complain(name_options(str(error)), 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:

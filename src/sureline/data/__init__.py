@@ -1,13 +1,39 @@
-"""Files and tables in, batches of rows out: texts or sparse features, with labels and weights."""
+"""Files and tables in, batches of rows out: texts or sparse features, with labels and weights.
 
-from sureline.data.bad_rows import BadRow, BadRows
-from sureline.data.batch import Batch, Given
-from sureline.data.embedded import sms_spam
-from sureline.data.formats.detect import FORMATS
-from sureline.data.from_python import as_labels, as_text
-from sureline.data.labels import LABEL_TYPES
-from sureline.data.reader import Reader
-from sureline.data.shuffle import LongestRun, mix
+Names are imported when they are first used, so that the names of formats cost no import of Arrow.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sureline.data.bad_rows import BadRow, BadRows
+    from sureline.data.batch import Batch, NamedFeatures, concatenate
+    from sureline.data.batch import NamedFeatures as Given
+    from sureline.data.conversion import as_labels, as_text
+    from sureline.data.datasets import sms_spam
+    from sureline.data.formats import FORMATS
+    from sureline.data.read_options import LABEL_TYPES
+    from sureline.data.reader import Reader
+    from sureline.data.shuffle import LongestRun, shuffle_rows
+
+_MODULES = {
+    "FORMATS": "formats",
+    "LABEL_TYPES": "read_options",
+    "BadRow": "bad_rows",
+    "BadRows": "bad_rows",
+    "Batch": "batch",
+    "LongestRun": "shuffle",
+    "NamedFeatures": "batch",
+    "Reader": "reader",
+    "as_labels": "conversion",
+    "as_text": "conversion",
+    "concatenate": "batch",
+    "shuffle_rows": "shuffle",
+    "sms_spam": "datasets",
+}
 
 __all__ = [
     "FORMATS",
@@ -17,9 +43,23 @@ __all__ = [
     "Batch",
     "Given",
     "LongestRun",
+    "NamedFeatures",
     "Reader",
     "as_labels",
     "as_text",
-    "mix",
+    "concatenate",
+    "shuffle_rows",
     "sms_spam",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Given":
+        name = "NamedFeatures"
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""Rows that cannot be used: stop at the first, or count them and remember a few."""
+"""Rows that cannot be used: stop at the first, or skip and count them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sureline.errors import DataError
 
-REMEMBERED = 10
+_REMEMBERED = 10
 
 
 class BadRow(NamedTuple):
@@ -25,7 +25,11 @@ class BadRows:
     Parameters
     ----------
     skip : bool
-        Count bad rows and go on, rather than stop at the first.
+        Skip and count bad rows rather than stop at the first.
+    count : int, default=0
+        How many there were so far.
+    first : list of BadRow
+        The first ten of them.
     """
 
     skip: bool
@@ -36,10 +40,24 @@ class BadRows:
         return self.count
 
     def add(self, file: str, line: int, reason: str, remedy: str = "", unit: str = "line") -> None:
-        """Note a bad row, or raise a DataError that says where it is and what to do."""
+        """Count a bad row, or raise a DataError that says where it is and what to do.
+
+        Parameters
+        ----------
+        file : str
+            The name of the file.
+        line : int
+            The number of the line or row, counted from 1.
+        reason : str
+            What is wrong with it.
+        remedy : str, default=""
+            What to do about it, if not to fix or skip the row.
+        unit : {"line", "row"}, default="line"
+            What `line` counts.
+        """
         if not self.skip:
-            remedy = remedy or f"mend the {unit}, or skip bad rows (skip_bad=True, --skip-bad)"
+            remedy = remedy or f"fix the {unit}, or skip bad rows (skip_bad=True)"
             raise DataError(f"{file}, {unit} {line}: {reason}; {remedy}")
         self.count += 1
-        if len(self.first) < REMEMBERED:
+        if len(self.first) < _REMEMBERED:
             self.first.append(BadRow(file, line, reason))

@@ -1,4 +1,4 @@
-"""Inputs as streams of bytes: opened, decompressed, and turned into UTF-8."""
+"""Files as streams of bytes: opened, decompressed and transcoded to UTF-8."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from sureline.data.formats.detect import LOOK
+from sureline.data.formats.detect import SAMPLE_BYTES
 from sureline.data.paths import STDIN
 from sureline.errors import DataError, InvalidParameter
 
@@ -32,12 +32,12 @@ _FOREIGN = {
     b"SQLite format 3\x00": "an SQLite database",
 }
 _BOM = codecs.BOM_UTF8
-_MARK = "sureline-mark"
-_PIECE = 2**24
+_REPLACE = "sureline-invalid-utf8"
+_CHUNK = 2**24
 
 
-def _mark(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Put a byte that is never UTF-8 in place of what cannot be decoded; its row is then bad."""
+def _invalid_utf8(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace what cannot be decoded by a byte that UTF-8 never has, so that its row is bad."""
     if isinstance(error, UnicodeDecodeError):
         return "\udcff", error.end
     if isinstance(error, UnicodeEncodeError):
@@ -45,11 +45,17 @@ def _mark(error: UnicodeError) -> tuple[str | bytes, int]:
     raise error
 
 
-codecs.register_error(_MARK, _mark)
+codecs.register_error(_REPLACE, _invalid_utf8)
 
 
 def check_encoding(encoding: str) -> str:
-    """The usual name of an encoding, or an InvalidParameter where there is no such one."""
+    """The canonical name of an encoding, or an InvalidParameter if it is unknown.
+
+    Parameters
+    ----------
+    encoding : str
+        Any name that Python knows for it.
+    """
     try:
         "".encode(encoding)
         return codecs.lookup(encoding).name
@@ -61,8 +67,8 @@ def check_encoding(encoding: str) -> str:
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
-    """Turn what the system and Arrow say of an input into one sentence that names it."""
+def _as_data_error(name: str) -> Iterator[None]:
+    """Turn the errors of the system and of Arrow into a DataError that names the file."""
     try:
         yield
     except (DataError, InvalidParameter):
@@ -70,7 +76,7 @@ def explained(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise DataError(f"there is no file {name!r}; check the path") from None
     except PermissionError:
-        raise DataError(f"{name} may not be read: permission denied") from None
+        raise DataError(f"{name} cannot be read: permission denied") from None
     except (OSError, EOFError, pa.ArrowException) as error:
         said = " ".join(str(error).split())
         if isinstance(error, OSError) and error.strerror:
@@ -78,8 +84,8 @@ def explained(name: str) -> Iterator[None]:
         raise DataError(f"{name} cannot be read: {said or type(error).__name__}") from None
 
 
-class _Ahead:
-    """A binary stream whose beginning can be looked at before it is read."""
+class _Peekable:
+    """A binary stream whose next bytes can be examined before they are read."""
 
     closed = False
 
@@ -89,7 +95,7 @@ class _Ahead:
         self._position = 0
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes, or fewer at the end; they are still to be read."""
+        """The next `size` bytes, or fewer at the end, without reading them."""
         if len(self._head) < size:
             self._head += self._more(size - len(self._head))
         return self._head[:size]
@@ -98,85 +104,96 @@ class _Ahead:
         """Up to `size` bytes; fewer only at the end."""
         if size < 0:
             size = sys.maxsize
-        given, self._head = self._head[:size], self._head[size:]
-        if len(given) < size:
-            more = self._more(size - len(given))
-            given = given + more if given else more
-        self._position += len(given)
-        return given
+        data, self._head = self._head[:size], self._head[size:]
+        if len(data) < size:
+            more = self._more(size - len(data))
+            data = data + more if data else more
+        self._position += len(data)
+        return data
 
     def _more(self, size: int) -> bytes:
-        """Up to `size` bytes that have not been looked at."""
-        # A damaged file may ask for more than there is memory: no more is taken than comes.
-        pieces = []
+        """Up to `size` bytes that have not been examined."""
+        # A damaged file may claim to be larger than memory: allocate only what can be read.
+        chunks = []
         while size > 0:
-            piece = self._raw.read(min(size, _PIECE))
-            if not piece:
+            chunk = self._raw.read(min(size, _CHUNK))
+            if not chunk:
                 break
-            pieces.append(piece)
-            size -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            chunks.append(chunk)
+            size -= len(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def tell(self) -> int:
         """How many bytes have been read."""
         return self._position
 
     def readable(self) -> bool:
-        """A stream is there to be read."""
+        """Whether this can be read."""
         return True
 
     def seekable(self) -> bool:
-        """A stream goes only forward."""
+        """Whether this can go back."""
         return False
 
     def close(self) -> None:
-        """Nothing: who opened the file closes it."""
+        """Does nothing: the caller closes the file."""
 
     def flush(self) -> None:
-        """Nothing: a stream is only read."""
+        """Does nothing: there is nothing to write."""
 
 
-class Stream:
-    """One input as a stream of decompressed bytes.
+class ByteStream:
+    """A file as a stream of decompressed bytes.
 
     Parameters
     ----------
     file : str
         The name of the file, or ``"-"`` for standard input.
+
+    Attributes
+    ----------
+    name : str
+        The name of the file, for messages.
+    compression : str or None
+        The codec of a compressed file.
+    fraction_read : float or None
+        How much of the file has been read, set by formats that do not read it from its beginning
+        to its end.
     """
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.name = "stdin" if file == STDIN else file
         self.compression: str | None = None
+        self.fraction_read: float | None = None
         self._opened: IO[bytes] | None = None
         self._spool: IO[bytes] | None = None
         try:
-            with explained(self.name):
+            with _as_data_error(self.name):
                 self._open()
         except DataError:
             self.close()
             raise
 
     def _open(self) -> None:
-        """Open the file and tell its compression by its first bytes."""
+        """Open the file and detect its compression from its first bytes."""
         if self.file == STDIN:
             raw: Any = getattr(sys.stdin, "buffer", None)
             if raw is None:
                 raise DataError("stdin is closed; name a file instead")
         else:
             raw = self._opened = open(self.file, "rb")  # noqa: PTH123, SIM115
-        self._raw = _Ahead(raw)
+        self._raw = _Peekable(raw)
         head = self._raw.peek(16)
         for magic, codec in _CODECS.items():
             if head.startswith(magic):
                 self.compression = codec
                 packed = pa.PythonFile(self._raw, mode="r")
-                self._plain = _Ahead(pa.CompressedInputStream(packed, codec))
+                self._plain = _Peekable(pa.CompressedInputStream(packed, codec))
                 break
         else:
             self._plain = self._raw
-        with self._named():
+        with self._reading():
             head = self._plain.peek(16)
         for magic, what in _FOREIGN.items():
             if head.startswith(magic):
@@ -184,53 +201,55 @@ class Stream:
 
     @property
     def path(self) -> str | None:
-        """Where the bytes lie on disk as they are; None if they are compressed or a stream."""
+        """The path of the file; None if it is compressed, a pipe or standard input."""
         if self._opened is None or self.compression is not None:
             return None
-        return self.file if is_file(self.file) else None
+        return self.file if is_seekable_file(self.file) else None
 
     @property
     def position(self) -> int:
-        """How many bytes of the input, as it is stored, have been read."""
-        return self._raw.tell()
+        """How many bytes of the file, as stored, have been read."""
+        if self.fraction_read is None:
+            return self._raw.tell()
+        return int(self.fraction_read * file_size(self.file))
 
-    def peek(self, size: int = LOOK) -> bytes:
-        """The first bytes, which are still to be read."""
-        with self._named():
+    def peek(self, size: int = SAMPLE_BYTES) -> bytes:
+        """The next bytes, without reading them."""
+        with self._reading():
             return self._plain.peek(size)
 
     def read(self, size: int) -> bytes:
         """The next `size` bytes; fewer only at the end."""
-        with self._named():
+        with self._reading():
             return self._plain.read(size)
 
     def as_arrow(self) -> pa.NativeFile:
-        """The bytes still to be read, as Arrow reads files."""
+        """The rest of the stream as an Arrow file."""
         return pa.PythonFile(self._plain, mode="r")
 
     def on_disk(self) -> pa.NativeFile:
-        """The bytes as a file that can be read in any order; a stream is saved to one."""
+        """The bytes as a file with random access; a stream is first saved to a temporary one."""
         if self.path is not None:
             return pa.OSFile(self.path)
         if self._spool is None:
             self._spool = tempfile.TemporaryFile(prefix="sureline-")  # noqa: SIM115
-            while piece := self.read(2**20):
-                self._spool.write(piece)
+            while chunk := self.read(2**20):
+                self._spool.write(chunk)
         self._spool.seek(0)
         return pa.PythonFile(self._spool, mode="r")
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Errors of reading, in one sentence."""
+    def _reading(self) -> Iterator[None]:
+        """Turn errors into a DataError that says whether the compression is at fault."""
         try:
-            with explained(self.name):
+            with _as_data_error(self.name):
                 yield
         except DataError as error:
             if self.compression is None:
                 raise
             raise DataError(
-                f"{self.name} is a damaged or cut off {self.compression} file ({error}); "
-                "get it again"
+                f"{self.name} is a damaged or truncated {self.compression} file ({error}); get it "
+                "again"
             ) from None
 
     def close(self) -> None:
@@ -240,21 +259,20 @@ class Stream:
                 file.close()
 
 
-class Utf8:
-    """The bytes of a text file in UTF-8, whatever its encoding, without a byte order mark.
+class Utf8Stream:
+    """The bytes of a text file transcoded to UTF-8, without a byte order mark.
 
     Parameters
     ----------
-    stream : Stream
-        Where the bytes come from.
+    stream : ByteStream
+        The bytes of the file.
     encoding : str
-        The encoding they are in.
+        The encoding of the file.
     """
 
-    def __init__(self, stream: Stream, encoding: str) -> None:
+    def __init__(self, stream: ByteStream, encoding: str) -> None:
         self.stream = stream
         self.name = stream.name
-        self.encoding = encoding
         self._decoder = None
         if encoding in ("utf-8", "utf-8-sig"):
             start = stream.peek(4)
@@ -262,32 +280,40 @@ class Utf8:
                 stream.read(len(_BOM))
             elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 raise DataError(
-                    f"{self.name} begins with the mark of UTF-16; say so (encoding='utf-16', "
-                    "--encoding utf-16)"
+                    f"{self.name} begins with the byte order mark of UTF-16; name the encoding "
+                    "(encoding='utf-16')"
                 )
         else:
-            self._decoder = codecs.getincrementaldecoder(encoding)(errors=_MARK)
+            self._decoder = codecs.getincrementaldecoder(encoding)(errors=_REPLACE)
         self._start = True
         self._done = False
 
     def read(self, size: int) -> bytes:
-        """About `size` bytes; none only at the end."""
+        """About `size` bytes; empty only at the end."""
         if self._decoder is None:
             return self.stream.read(size)
         while not self._done:
-            piece = self.stream.read(size)
-            self._done = not piece
-            text = self._decoder.decode(piece, final=self._done)
+            chunk = self.stream.read(size)
+            self._done = not chunk
+            text = self._decoder.decode(chunk, final=self._done)
             if self._start and text:
                 text, self._start = text.removeprefix("\ufeff"), False
             if text:
-                return text.encode("utf-8", errors=_MARK)
+                return text.encode("utf-8", errors=_REPLACE)
         return b""
 
 
-def is_file(file: str) -> bool:
-    """Whether this is the name of a file that can be read again, not of a pipe or stdin."""
+def is_seekable_file(file: str) -> bool:
+    """Whether this is a file that can be read again, not a pipe or standard input."""
     try:
         return file != STDIN and stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116
     except OSError:
-        return True  # opening it will tell what is wrong
+        return True  # opening it reports what is wrong
+
+
+def file_size(file: str) -> int:
+    """The size of a file in bytes; 0 if it cannot be determined."""
+    try:
+        return os.stat(file).st_size  # noqa: PTH116
+    except OSError:
+        return 0

@@ -1,4 +1,4 @@
-"""Which files to read: paths, patterns and folders become a list of files in a fixed order."""
+"""The files to read: paths, patterns and folders become a list of files in a fixed order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sureline.data.formats.detect import COMPRESSIONS, EXTENSIONS, extension
+from sureline.data.formats.detect import COMPRESSIONS, extension, known_extensions
 from sureline.errors import DataError, InvalidParameter
 
 STDIN = "-"
@@ -18,15 +18,15 @@ def find_files(inputs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
 
     Parameters
     ----------
-    inputs : sequence of path-like
+    inputs : path-like or sequence of path-like
         Files, patterns such as ``"logs/*.csv"``, folders, and ``"-"`` for standard input. A folder
-        stands for all files of a known kind in it and below it, sorted by name; hidden ones are
-        left out.
+        means all files with a known extension in it and below it, sorted by name, without hidden
+        ones.
 
     Returns
     -------
     list of str
-        The names of files to read.
+        The names of the files to read.
     """
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     names = [os.fsdecode(each) for each in given]
@@ -34,16 +34,28 @@ def find_files(inputs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
         raise InvalidParameter('no input was given; name a file, a folder or "-" for stdin')
     if names.count(STDIN) > 1:
         raise InvalidParameter('stdin ("-") was given twice; it can be read only once')
-    found: list[str] = []
-    for name in names:
-        found.extend([name] if name == STDIN else _files_of(name))
-    return found
+    return [file for name in names for file in ([name] if name == STDIN else _expand(name))]
 
 
-def _files_of(name: str) -> Iterable[str]:
-    """The files that one name stands for."""
+def list_files(files: Sequence[str], limit: int | None = None) -> str:
+    """The names of files as a phrase, with stdin by its name.
+
+    Parameters
+    ----------
+    files : sequence of str
+        The names of files, or ``"-"`` for standard input.
+    limit : int, default=None
+        How many names to show; all by default.
+    """
+    shown = ", ".join("stdin" if file == STDIN else file for file in files[:limit])
+    more = 0 if limit is None else len(files) - limit
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _expand(name: str) -> Iterable[str]:
+    """The files of one input."""
     if os.path.isdir(name):  # noqa: PTH112
-        return _files_below(name)
+        return _walk(name)
     if os.path.lexists(name):
         return [name]
     if not glob.has_magic(name) or "\0" in name:
@@ -55,8 +67,8 @@ def _files_of(name: str) -> Iterable[str]:
     return files
 
 
-def _files_below(folder: str) -> list[str]:
-    """All files of a known kind in a folder, sorted by name."""
+def _walk(folder: str) -> list[str]:
+    """All files with a known extension in a folder, sorted by name."""
     found = []
     unreadable: list[OSError] = []
     for base, folders, files in os.walk(folder, onerror=unreadable.append):
@@ -64,13 +76,13 @@ def _files_below(folder: str) -> list[str]:
         found += [
             Path(base, file)
             for file in files
-            if not file.startswith(".") and extension(file) in EXTENSIONS
+            if not file.startswith(".") and extension(file) in known_extensions()
         ]
     if unreadable:
         error = unreadable[0]
         raise DataError(f"cannot read the folder {error.filename}: {error.strerror}")
     if not found:
-        known = ", ".join(f".{each}" for each in EXTENSIONS)
+        known = ", ".join(f".{each}" for each in known_extensions())
         packed = ", ".join(f".{each}" for each in COMPRESSIONS)
         raise DataError(
             f"the folder {folder!r} holds no data: no file in it ends in {known} (alone or with "

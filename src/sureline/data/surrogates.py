@@ -1,9 +1,9 @@
-"""Strings with half an emoji: what is left of a pair that was cut apart is no character."""
+"""Lone surrogates: halves of characters, such as emoji, that were cut in two."""
 
 from __future__ import annotations
 
 
-def mend_surrogates(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     r"""The text with U+FFFD in place of each lone surrogate; pairs become one character.
 
     Parameters
@@ -13,8 +13,8 @@ def mend_surrogates(text: str) -> str:
 
     Examples
     --------
-    >>> from sureline.data.surrogates import mend_surrogates
-    >>> mend_surrogates("cut \ud83d off")
+    >>> from sureline.data.surrogates import replace_surrogates
+    >>> replace_surrogates("cut \ud83d off")
     'cut � off'
     """
     if text.isascii():

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data import Given
-from sureline.data.surrogates import mend_surrogates
+from sureline.data.surrogates import replace_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows
 from sureline.features.unicode_tables import VERSION, characters
@@ -97,7 +97,7 @@ class Scheme:
         try:
             raw = text.encode()
         except UnicodeEncodeError:
-            raw = mend_surrogates(text).encode()
+            raw = replace_surrogates(text).encode()
         room, size = _ROOMS.room, len(raw)
         single = room.single
         if single is None or not single.fits(self, size):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sureline.cli.options import FORMATS as INPUT_FORMATS
 from sureline.cli.options import (
     OUTPUT,
     READING,
@@ -39,6 +38,7 @@ from sureline.cli.text_options import (
     StopWords,
     WeightingForAll,
 )
+from sureline.data.formats import FORMATS as INPUT_FORMATS
 
 if TYPE_CHECKING:
     from sureline.cli.compare.results import Facts

@@ -26,8 +26,7 @@ from sureline.cli.train.checkpoint import (
 )
 from sureline.cli.train.interrupt import Patience
 from sureline.cli.train.progress import Moment, Progress, difference
-from sureline.data import Batch, LongestRun, Reader, mix
-from sureline.data.shuffle import row_bytes
+from sureline.data import Batch, LongestRun, Reader, shuffle_rows
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.asking import online_of
 from sureline.estimators.file import save
@@ -247,7 +246,7 @@ class Training:
         for number in range(position.passes, plan.passes):
             batches: Iterable[Batch] = self._watched(source, number)
             if plan.shuffle:
-                batches = mix(batches, self.rng, int(plan.buffer * MB))
+                batches = shuffle_rows(batches, self.rng, int(plan.buffer * MB))
             if replaying:
                 batches = self._replay(batches, replaying)
                 replaying = 0
@@ -284,7 +283,7 @@ class Training:
         """The rows of a stream, to be learned several times."""
         held, size, limit = list[Batch](), 0, self.plan.buffer * MB
         for batch in self.reader:
-            size += int(row_bytes(batch).sum())
+            size += int(batch.row_bytes.sum())
             if size > limit:
                 raise DataError(
                     "a stream can be read only once, and this one does not fit into "
@@ -500,8 +499,8 @@ class LabelWatch:
 
     def see(self, batch: Batch) -> None:
         """Watch the labels of some more rows."""
-        self._run.see(batch.label)
-        self._bytes += int(row_bytes(batch).sum())
+        self._run.update(batch.label)
+        self._bytes += int(batch.row_bytes.sum())
         if batch.label is not None:
             import pyarrow.compute as pc
 

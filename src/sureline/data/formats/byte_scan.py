@@ -1,7 +1,7 @@
-"""Small pieces of the compiled loops over bytes: finding, copying, reading numbers.
+"""Building blocks of the compiled loops over bytes: finding, copying, parsing numbers.
 
-Each works on a view that starts where it begins: indices are then seen not to be negative, which
-makes a loop many times faster.
+Each works on a view that begins where it starts: the compiler then knows that no index is negative,
+which makes a loop many times faster.
 """
 
 from __future__ import annotations
@@ -9,26 +9,32 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 STRIDE = 64
 TAB, NEWLINE, RETURN, SPACE, QUOTE = 9, 10, 13, 32, 34
 
-# Powers of ten that float64 holds exactly, and the largest mantissa that it holds.
+# The powers of ten that float64 holds exactly, and the largest such mantissa.
 _POWERS = 10.0 ** np.arange(23)
 _EXACT = 2**53
 
 
+def byte_set(*codes: int) -> NDArray[np.bool_]:
+    """A set of bytes as a lookup table."""
+    return np.isin(np.arange(256), codes)
+
+
 def find_byte(block: Any, start: Any, stop: Any, byte: Any) -> Any:
-    """Where `byte` first stands from `start` on; `stop` if nowhere before it."""
+    """The position of the first `byte` from `start` on; `stop` if there is none."""
     return find_either(block, start, stop, byte, byte)
 
 
 def find_either(block: Any, start: Any, stop: Any, one: Any, other: Any) -> Any:
-    """Where one of two bytes first stands from `start` on; `stop` if nowhere before it."""
+    """The position of the first of two bytes from `start` on; `stop` if there is none."""
     view = block[start:stop]
     first, second = np.uint8(one), np.uint8(other)
     at = 0
-    # Whole strides are looked at without leaving the loop, so that it runs on vectors.
+    # No early exit within a stride, so that the compiler vectorizes the loop.
     while at + STRIDE <= view.shape[0]:
         part = view[at : at + STRIDE]
         found = 0
@@ -43,26 +49,26 @@ def find_either(block: Any, start: Any, stop: Any, one: Any, other: Any) -> Any:
     return stop
 
 
-def find_marked(block: Any, start: Any, stop: Any, marked: Any) -> Any:
-    """Where a byte that is `marked` first stands from `start` on; `stop` if nowhere before it."""
+def find_member(block: Any, start: Any, stop: Any, members: Any) -> Any:
+    """The position of the first byte in the set `members`; `stop` if there is none."""
     view = block[start:stop]
     for i in range(view.shape[0]):
-        if marked[view[i]]:
+        if members[view[i]]:
             return start + i
     return stop
 
 
-def skip_marked(block: Any, start: Any, stop: Any, marked: Any) -> Any:
-    """Where a byte that is not `marked` first stands from `start` on; `stop` if nowhere."""
+def skip_members(block: Any, start: Any, stop: Any, members: Any) -> Any:
+    """The position of the first byte that is not in the set `members`; `stop` if there is none."""
     view = block[start:stop]
     for i in range(view.shape[0]):
-        if not marked[view[i]]:
+        if not members[view[i]]:
             return start + i
     return stop
 
 
 def copy_bytes(block: Any, start: Any, stop: Any, out: Any, at: Any) -> Any:
-    """Copy bytes to `out` and return where they end there."""
+    """Copy bytes to `out` from `at` on, and return where they end there."""
     source = block[start:stop]
     target = out[at : at + source.shape[0]]
     for i in range(source.shape[0]):
@@ -71,7 +77,7 @@ def copy_bytes(block: Any, start: Any, stop: Any, out: Any, at: Any) -> Any:
 
 
 def parse_number(block: Any, start: Any, stop: Any) -> Any:
-    """A decimal number and whether it is exact; if it is not, `read_number` is the judge."""
+    """A decimal number and whether it is exact; if not, use `read_number` instead."""
     at = start
     sign = 1.0
     if at < stop and (block[at] == 43 or block[at] == 45):
@@ -116,17 +122,22 @@ def parse_number(block: Any, start: Any, stop: Any) -> Any:
         power += -exponent if negative else exponent
     if power < -22 or power > 22:
         return 0.0, False
-    # Both factors are exact, so the one operation rounds as it should.
+    # Both operands are exact, so the result is correctly rounded.
     if power < 0:
         return sign * (mantissa / _POWERS[-power]), True
     return sign * (mantissa * _POWERS[power]), True
 
 
-def read_number(written: bytes) -> float:
-    """The number that is written, or NaN where it is not one."""
-    if b"_" in written or written != written.strip():
+def read_number(token: bytes) -> float:
+    """Parse a number; NaN if it is not one."""
+    if b"_" in token or token != token.strip():
         return np.nan
     try:
-        return float(written)
+        return float(token)
     except ValueError:
         return np.nan
+
+
+def shorten(token: bytes) -> str:
+    """A token as errors show it."""
+    return repr(token[:40].decode("utf-8", "replace"))

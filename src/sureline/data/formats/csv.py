@@ -1,58 +1,75 @@
-"""Tables in text: CSV and TSV, with quotes as spreadsheets write them.
+"""CSV, with quotes as spreadsheets write them.
 
-A field that begins with a quote goes on to the next single quote, over delimiters and newlines; a
-doubled quote in it stands for one. What follows the closing quote must be a delimiter or the end
-of the line: a stray quote then shows as a bad row, and does not swallow the rows after it.
+A field that begins with a quote ends at the next single quote and may hold delimiters and newlines;
+a doubled quote in it means one. After the closing quote must come a delimiter or the end of the
+line: a stray quote is then reported as a bad row, and does not swallow the rows after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sureline.data.arrow_arrays import is_utf8
 from sureline.data.bad_rows import BadRows
-from sureline.data.byte_streams import Utf8
-from sureline.data.column_choice import Columns, choose_columns, has_header
-from sureline.data.formats.blocks import LONGEST_ROW, too_long
+from sureline.data.batch import Batch
+from sureline.data.byte_streams import ByteStream, Utf8Stream
+from sureline.data.columns import SelectedColumns, has_header, select_columns
+from sureline.data.formats import Format, Sample
+from sureline.data.formats import line_blocks as blocks
 from sureline.data.formats.byte_scan import NEWLINE, QUOTE, RETURN, find_byte, find_either
-from sureline.data.formats.raw_rows import Ask, Faults, Part
-from sureline.data.formats.string_slices import gather, is_utf8
+from sureline.data.formats.field_copy import gather_fields
+from sureline.data.raw_batch import NAME_ENCODING, RawBatch, RowErrors
+from sureline.data.read_options import ReadOptions
 from sureline.errors import DataError
 
-GOOD, FIELDS, OPEN, AFTER = 0, 1, 2, 3
-_NO_QUOTES = "if quotes are plain characters in this file say so (quotes=False, --no-quotes)"
-DELIMITERS = {"csv": ",", "tsv": "\t"}
+GOOD, FIELD_COUNT, UNCLOSED_QUOTE, AFTER_QUOTE = range(4)
+_NO_QUOTES = "if quotes are plain characters in this file, read them as such (quotes=False)"
+
+
+class Dialect(NamedTuple):
+    """The codes of the delimiter and of the quote, which is -1 where quotes are plain."""
+
+    delimiter: int
+    quote: int
+
+
+class Fields(NamedTuple):
+    """Where the fields of each column to read start and end, and whether quotes are doubled."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    doubled: NDArray[np.bool_]
+
+
+class Rows(NamedTuple):
+    """The first line of each row, how many fields it has, and its status."""
+
+    lines: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    status: NDArray[np.int64]
 
 
 def split_rows(
-    block: Any,
-    final: Any,
-    delimiter: Any,
-    quote: Any,
-    slots: Any,
-    starts: Any,
-    ends: Any,
-    doubled: Any,
-    lines: Any,
-    fields: Any,
-    status: Any,
-    line: Any,
+    block: Any, final: Any, dialect: Any, slots: Any, fields: Any, rows: Any, line: Any
 ) -> Any:
     """Find the fields of all whole rows of a block.
 
-    `slots[c]` is where the bounds of column c go, or -1. Rows are found up to the length of
-    `lines`. Returns the number of rows, where the next row starts, and its line.
+    `slots[c]` is the row of `fields` for column c, or -1 if the column is not read. At most as many
+    rows are found as `rows` can hold. Returns the number of rows, where the next row starts, and
+    its line.
     """
+    delimiter, quote = dialect
     size = block.shape[0]
     columns = slots.shape[0]
     row = 0
     at = 0
-    while at < size and row < lines.shape[0]:
+    while at < size and row < rows.lines.shape[0]:
         first = at
         if block[at] == NEWLINE:
             at += 1
@@ -70,7 +87,7 @@ def split_rows(
                 continue
         column = 0
         inside = 0
-        fault = GOOD
+        status = GOOD
         whole = False
         while True:
             begin = at
@@ -92,12 +109,12 @@ def split_rows(
                         break
                 if at == size:
                     if final:
-                        fault = OPEN
+                        status = UNCLOSED_QUOTE
                     break
                 end = at
                 at += 1
                 if at == size:
-                    # The next block may begin with a second quote, which changes all.
+                    # The next block may begin with a second quote: the field would go on.
                     if not final:
                         break
                     whole = True
@@ -114,12 +131,12 @@ def split_rows(
                         at += 2
                         whole = True
                     else:
-                        fault = AFTER
+                        status = AFTER_QUOTE
                         break
                 elif block[at] == delimiter:
                     at += 1
                 else:
-                    fault = AFTER
+                    status = AFTER_QUOTE
                     break
             else:
                 at = end = find_either(block, at, size, delimiter, NEWLINE)
@@ -127,23 +144,21 @@ def split_rows(
                     if not final:
                         break
                     whole = True
-                elif block[at] == NEWLINE:
-                    at += 1
-                    whole = True
                 else:
+                    whole = block[at] == NEWLINE
                     at += 1
                 if whole and end > begin and block[end - 1] == RETURN:
                     end -= 1
             if column < columns and slots[column] >= 0:
                 slot = slots[column]
-                starts[slot, row] = begin
-                ends[slot, row] = end
-                doubled[slot, row] = twice
+                fields.starts[slot, row] = begin
+                fields.ends[slot, row] = end
+                fields.doubled[slot, row] = twice
             column += 1
             if whole:
                 break
-        if fault != GOOD:
-            # The quotes cannot be trusted: the bad row is one line, the next row the line after.
+        if status != GOOD:
+            # The quotes cannot be trusted: the bad row is one line, the next line is a new row.
             at = find_byte(block, first, size, NEWLINE)
             if at == size and not final:
                 at = first
@@ -154,197 +169,246 @@ def split_rows(
             at = first
             break
         elif column != columns:
-            fault = FIELDS
-        lines[row] = line
-        fields[row] = column
-        status[row] = fault
-        if fault != GOOD:
-            for slot in range(starts.shape[0]):
-                starts[slot, row] = 0
-                ends[slot, row] = 0
-                doubled[slot, row] = False
+            status = FIELD_COUNT
+        rows.lines[row] = line
+        rows.counts[row] = column
+        rows.status[row] = status
+        if status != GOOD:
+            for slot in range(fields.starts.shape[0]):
+                fields.starts[slot, row] = 0
+                fields.ends[slot, row] = 0
+                fields.doubled[slot, row] = False
         line += inside + 1
         row += 1
     return row, at, line
 
 
 @cache
-def _split_rows() -> Any:
+def _compiled_split() -> Any:
     from numba import types
 
     from sureline.kernels.compiling import array, compiled, flag, given, i8
 
-    u1 = types.uint8
     signature = types.UniTuple(i8, 3)(
-        *(given(u1), flag, i8, i8, given(i8), array(i8, 2), array(i8, 2), array(flag, 2)),
-        *(array(i8), array(i8), array(i8), i8),
+        given(types.uint8),
+        flag,
+        types.NamedUniTuple(i8, 2, Dialect),
+        given(i8),
+        types.NamedTuple((array(i8, 2), array(i8, 2), array(flag, 2)), Fields),
+        types.NamedUniTuple(array(i8), 3, Rows),
+        i8,
     )
     return compiled(split_rows, signature, (find_byte, find_either))
 
 
-class _Rows:
-    """The rows of a block: the bounds of the fields asked for, and what is wrong."""
+class _Table:
+    """The whole rows at the beginning of a block."""
 
     def __init__(
         self,
-        data: bytes,
-        final: bool,
-        marks: tuple[int, int],
+        buffer: _Buffer,
+        dialect: Dialect,
         slots: NDArray[np.int64],
         line: int,
         most: int | None = None,
     ) -> None:
-        self.block = np.frombuffer(data, np.uint8)
-        size = data.count(b"\n") + 1 if most is None else most
-        kept = int((slots >= 0).sum())
-        starts = np.empty((kept, size), np.int64)
-        ends = np.empty((kept, size), np.int64)
-        doubled = np.empty((kept, size), np.bool_)
-        lines, fields, status = (np.empty(size, np.int64) for _ in range(3))
-        n, self.used, self.next_line = _split_rows()(
-            *(self.block, final, *marks, slots, starts, ends, doubled, lines, fields, status, line)
+        self.block = buffer.block
+        size = blocks.count_lines(self.block) if most is None else most
+        shape = (int((slots >= 0).sum()), size)
+        fields = Fields(
+            np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.bool_)
         )
-        self.starts, self.ends, self.doubled = starts[:, :n], ends[:, :n], doubled[:, :n]
-        self.lines, self.fields, self.status = lines[:n], fields[:n], status[:n]
+        rows = Rows(*(np.empty(size, np.int64) for _ in range(3)))
+        n, self.used, self.next_line = _compiled_split()(
+            self.block, buffer.final, dialect, slots, fields, rows, line
+        )
+        self.fields = Fields._make(each[:, :n] for each in fields)
+        self.rows = Rows._make(each[:n] for each in rows)
+
+    def __len__(self) -> int:
+        return len(self.rows.lines)
 
     def column(self, slot: int) -> pa.LargeStringArray:
         """The strings of one column."""
-        return gather(self.block, self.starts[slot], self.ends[slot], self.doubled[slot])
+        starts, ends, doubled = self.fields
+        return gather_fields(self.block, starts[slot], ends[slot], doubled[slot])
+
+    def reason(self, row: int | np.integer[Any], expected: int) -> str:
+        """What is wrong with a row."""
+        if self.rows.status[row] == UNCLOSED_QUOTE:
+            return "a quote is opened and never closed"
+        if self.rows.status[row] == AFTER_QUOTE:
+            return "something follows the closing quote of a field"
+        count = int(self.rows.counts[row])
+        return f"{count} field{'s' if count != 1 else ''} where the first line has {expected}"
 
 
 class _Buffer:
-    """What has been read and not yet used, and whether more is to come."""
+    """The bytes that have been read and not parsed yet, and whether these are the last ones."""
 
-    def __init__(self, source: Utf8) -> None:
+    def __init__(self, source: Utf8Stream) -> None:
         self.source = source
-        self.data = b""
         self.final = False
+        self.block = np.empty(0, np.uint8)
+        self._space = self.block
+
+    def drop(self, used: int) -> None:
+        """Drop the first `used` bytes."""
+        self.block = self.block[used:]
 
     def fill(self, size: int, line: int) -> None:
-        """Read on; twice as much as is held, where that is more than `size`."""
-        if len(self.data) > LONGEST_ROW:
-            raise too_long(self.source.name, line)
-        piece = self.source.read(max(size, len(self.data)))
-        self.final = not piece
-        self.data += piece
+        """Read `size` bytes more, or as many as there are already if these are more."""
+        kept = len(self.block)
+        if kept > blocks.LONGEST_ROW:
+            raise blocks.row_too_long(self.source.name, line)
+        chunk = self.source.read(max(size, kept))
+        self.final = not chunk
+        needed = kept + len(chunk)
+        space = self._space if needed <= len(self._space) else np.empty(needed * 5 // 4, np.uint8)
+        space[:kept] = self.block
+        space[kept:needed] = np.frombuffer(chunk, np.uint8)
+        self._space, self.block = space, space[:needed]
 
 
-def read_delimited(source: Utf8, kind: str, ask: Ask, bad: BadRows) -> Iterator[Part]:
-    """Read a CSV or TSV file as parts of about `ask.batch_bytes`."""
-    delimiter = ask.delimiter or DELIMITERS[kind]
-    marks = (ord(delimiter), QUOTE if ask.quotes else -1)
-    buffer = _Buffer(source)
-    first = _first_row(buffer, marks, ask)
+def read(
+    stream: ByteStream, options: ReadOptions, bad: BadRows, delimiter: str = ","
+) -> Iterator[RawBatch]:
+    """Read a CSV file as raw batches.
+
+    Parameters
+    ----------
+    stream : ByteStream
+        The bytes of the file.
+    options : ReadOptions
+        What to read.
+    bad : BadRows
+        Counts the bad rows, or raises the error of the first.
+    delimiter : str, default=","
+        The field delimiter, unless the options name another.
+    """
+    delimiter = options.delimiter or delimiter
+    dialect = Dialect(ord(delimiter), QUOTE if options.quotes else -1)
+    buffer = _Buffer(Utf8Stream(stream, options.encoding))
+    first = _first_row(buffer, dialect, options)
     if first is None:
         return
-    cells, used, next_line = first
-    header = has_header(cells, ask) if ask.header is None else ask.header
-    names = cells if header else [str(number) for number in range(len(cells))]
-    columns = choose_columns(source.name, names, ask, _hint(cells, delimiter, header, ask))
-    line = 1
+    values, used, line = first
+    header = has_header(values, options) if options.header is None else options.header
+    names = values if header else [str(number) for number in range(len(values))]
+    hint = _hint(values, delimiter, header, options)
+    columns = select_columns(stream.name, names, options, hint)
     if header:
-        line, buffer.data = next_line, buffer.data[used:]
-    order = [each for each in (columns.text, columns.label, columns.weight) if each is not None]
-    if ask.keep:
-        order += columns.others
+        buffer.drop(used)
+    else:
+        line = 1
+    read = set(columns.roles.values())
     slots = np.full(len(names), -1, np.int64)
-    for slot, column in enumerate(dict.fromkeys(order)):
+    for slot, column in enumerate(sorted(read | set(columns.others * options.keep))):
         slots[column] = slot
     while True:
-        rows = _Rows(buffer.data, buffer.final, marks, slots, line)
-        if len(rows.lines):
-            yield _part(rows, columns, slots, ask, bad, source.name)
-        # A block that ends inside a row: what is left is the beginning of the next block.
-        buffer.data = buffer.data[rows.used :]
-        line = rows.next_line
+        table = _Table(buffer, dialect, slots, line)
+        if len(table):
+            yield _raw_batch(table, columns, slots, options, bad, stream.name)
+        # A row that goes on beyond the block begins the next one.
+        buffer.drop(table.used)
+        line = table.next_line
         if buffer.final:
             return
-        buffer.fill(ask.batch_bytes, line)
+        buffer.fill(options.batch_bytes, line)
 
 
 def _first_row(
-    buffer: _Buffer, marks: tuple[int, int], ask: Ask
+    buffer: _Buffer, dialect: Dialect, options: ReadOptions
 ) -> tuple[list[str], int, int] | None:
-    """The fields of the first row, its length, and the line after; None: no row."""
-    nothing = np.empty(0, np.int64)
+    """The fields of the first row, its length, and the line after it; None if there is no row."""
     while True:
-        rows = _Rows(buffer.data, buffer.final, marks, nothing, 1, most=1)
-        if len(rows.lines) or buffer.final:
+        table = _Table(buffer, dialect, np.empty(0, np.int64), 1, most=1)
+        if len(table) or buffer.final:
             break
-        buffer.fill(ask.batch_bytes, 1)
-    if not len(rows.lines):
+        buffer.fill(options.batch_bytes, 1)
+    if not len(table):
         return None
-    line = int(rows.lines[0])
-    name = buffer.source.name
-    if rows.status[0] in (OPEN, AFTER):
-        raise DataError(f"{name}, line {line}: {_reason(rows, 0, 0)}; {_NO_QUOTES}")
-    slots = np.arange(rows.fields[0])
-    rows = _Rows(buffer.data, buffer.final, marks, slots, 1, most=1)
-    cells = [rows.column(slot) for slot in slots]
-    if not all(is_utf8(cell) for cell in cells):
-        raise DataError(
-            f"{name}, line {line}: the first line is not valid {ask.encoding.upper()}; say which "
-            "encoding the file has (encoding=, --encoding latin-1)"
-        )
-    return [cell[0].as_py() for cell in cells], rows.used, rows.next_line
+    where = f"{buffer.source.name}, line {table.rows.lines[0]}"
+    if table.rows.status[0] in (UNCLOSED_QUOTE, AFTER_QUOTE):
+        raise DataError(f"{where}: {table.reason(0, 0)}; {_NO_QUOTES}")
+    slots = np.arange(table.rows.counts[0])
+    table = _Table(buffer, dialect, slots, 1, most=1)
+    fields = [table.column(slot) for slot in slots]
+    if not all(is_utf8(field) for field in fields):
+        encoding = options.encoding.upper()
+        raise DataError(f"{where}: the first line is not valid {encoding}; {NAME_ENCODING}")
+    return [field[0].as_py() for field in fields], table.used, table.next_line
 
 
-def _hint(cells: list[str], delimiter: str, header: bool, ask: Ask) -> str:
-    """What else may be wrong where a column is not found."""
-    if len(cells) == 1 and ask.delimiter is None:
+def _hint(first: list[str], delimiter: str, header: bool, options: ReadOptions) -> str:
+    """What else may be wrong if a column is not found."""
+    if len(first) == 1 and options.delimiter is None:
         for other in (";", "\t", ",", "|"):
-            if other != delimiter and other in cells[0]:
-                return f", or the delimiter, if it is {other!r} (delimiter=, --delimiter)"
-    if header and ask.header is None:
-        return ", or give positions if the first line is no header (header=False, --no-header)"
+            if other != delimiter and other in first[0]:
+                return f", or the field delimiter (delimiter={other!r})"
+    if header and options.header is None:
+        return ", or give positions if the first line is not a header (header=False)"
     return ""
 
 
-def _reason(rows: _Rows, row: int, expected: int) -> str:
-    """What is wrong with a row."""
-    if rows.status[row] == OPEN:
-        return "a quote is opened and never closed"
-    if rows.status[row] == AFTER:
-        return "something follows the closing quote of a field"
-    count = int(rows.fields[row])
-    return f"{count} field{'s' if count != 1 else ''} where the first line has {expected}"
-
-
-def _part(
-    rows: _Rows, columns: Columns, slots: NDArray[np.int64], ask: Ask, bad: BadRows, file: str
-) -> Part:
-    """The rows of a block as arrays, without the bad ones."""
-    faults = Faults()
-    for row in np.flatnonzero(rows.status):
-        remedy = "" if rows.status[row] == FIELDS else f"mend the line, or {_NO_QUOTES}"
-        faults.add(int(row), _reason(rows, int(row), len(slots)), remedy)
-    strings = {column: rows.column(int(slot)) for column, slot in enumerate(slots) if slot >= 0}
-    text = strings[columns.text]
-    label = None if columns.label is None else strings[columns.label]
-    weight = None if columns.weight is None else strings[columns.weight]
-    faults.check_text(text, "text", ask.encoding)
-    faults.check_text(label, "label", ask.encoding)
-    faults.check_label(label)
-    table = None
-    if ask.keep and columns.others:
+def _raw_batch(
+    table: _Table,
+    columns: SelectedColumns,
+    slots: NDArray[np.int64],
+    options: ReadOptions,
+    bad: BadRows,
+    file: str,
+) -> RawBatch:
+    """The rows of a block without the bad ones."""
+    errors = RowErrors(options)
+    for row in np.flatnonzero(table.rows.status):
+        remedy = ""
+        if table.rows.status[row] != FIELD_COUNT:
+            remedy = f"fix the line, or {_NO_QUOTES}"
+        errors.add(row, table.reason(row, len(slots)), remedy)
+    strings = {column: table.column(int(slot)) for column, slot in enumerate(slots) if slot >= 0}
+    read = {role: strings[column] for role, column in columns.roles.items()}
+    for role, array in read.items():
+        errors.check_text(array, role)
+    errors.check_label(read.get("label"))
+    others = None
+    if options.keep and columns.others:
         for column in columns.others:
-            faults.check_text(strings[column], f"column {columns.names[column]!r}", ask.encoding)
-        table = pa.RecordBatch.from_arrays(
+            errors.check_text(strings[column], f"column {columns.names[column]!r}")
+        others = pa.RecordBatch.from_arrays(
             [strings[column] for column in columns.others],
             names=[columns.names[column] for column in columns.others],
         )
+    weight = read.get("weight")
     if weight is not None and not is_utf8(weight):
-        faults.check_text(weight, "weight", ask.encoding)
-        weight = pa.array(
-            [each.decode("utf-8", "replace") for each in weight.cast(pa.large_binary()).to_pylist()]
-        )
-    part = Part(
-        lines=rows.lines,
-        text=text,
-        label=label,
-        weight=faults.check_weight(weight),
-        table=table,
-        text_name=columns.names[columns.text],
-        label_name=columns.label_name,
+        values = weight.cast(pa.large_binary()).to_pylist()
+        weight = pa.array([value.decode("utf-8", "replace") for value in values])
+    rows = Batch(
+        text=read["text"],
+        label=read.get("label"),
+        weight=errors.check_weight(weight),
+        table=others,
     )
-    return faults.settle(part, bad, file)
+    raw = RawBatch(
+        rows, table.rows.lines, text_name=columns.text_name, label_name=columns.label_name
+    )
+    return errors.drop_bad(raw, bad, file)
+
+
+def matches(sample: Sample, delimiter: bytes = b",") -> bool:
+    r"""Whether a first line has fields with this delimiter, rather than with the other.
+
+    Parameters
+    ----------
+    sample : Sample
+        The beginning of a file.
+    delimiter : {b",", b"\t"}
+        The field delimiter.
+    """
+    for candidate in (b"\t", b","):
+        if sample.columns & {field.strip(b'"') for field in sample.line.split(candidate)}:
+            return candidate == delimiter
+    return delimiter == (b"\t" if b"\t" in sample.line else b",") and delimiter in sample.line
+
+
+FORMAT = Format("csv", ("csv",), matches, read, has_columns=True)

@@ -1,112 +1,65 @@
-"""Which format an input has: by the end of its name, or by its first bytes."""
+"""Detecting the format of a file: from the extension of its name, or else from its first bytes."""
 
 from __future__ import annotations
 
-import re
+from functools import cache
 from pathlib import PurePath
 
-from sureline.errors import DataError, InvalidParameter
+from sureline.data.formats import FORMATS, Format, Sample, load_format
+from sureline.errors import DataError
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw")
-EXTENSIONS = {
-    "csv": "csv",
-    "tsv": "tsv",
-    "tab": "tsv",
-    "jsonl": "jsonl",
-    "ndjson": "jsonl",
-    "json": "jsonl",
-    "parquet": "parquet",
-    "pq": "parquet",
-    "arrow": "arrow",
-    "arrows": "arrow",
-    "feather": "arrow",
-    "ipc": "arrow",
-    "svm": "svmlight",
-    "svmlight": "svmlight",
-    "libsvm": "svmlight",
-    "tf": "svmlight",
-    "fasttext": "fasttext",
-    "ft": "fasttext",
-    "vw": "vw",
-}
 COMPRESSIONS = ("gz", "bz2", "zst", "lz4")
-COLUMNAR = ("parquet", "arrow")
-# What has columns with names, and what has none.
-WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
-# How much of an input is looked at to tell what it is.
-LOOK = 2**16
-
-_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_VW = re.compile(rb"\s*(?:%b(?:[ \t]+%b){0,2}[ \t]+)?(?:'[^\s|]*[ \t]*)?\|" % (_NUMBER, _NUMBER))
-_FEATURE = rb"\d+:" + _NUMBER
-_SVMLIGHT = re.compile(
-    rb"(?:%b(?:[ \t]+qid:\d+)?|%b)(?:[ \t]+%b)+[ \t]*(?:#.*)?$" % (_NUMBER, _FEATURE, _FEATURE)
-)
+# How many bytes of a file are examined.
+SAMPLE_BYTES = 2**16
 
 
-def check_format(name: str | None) -> None:
-    """Raise InvalidParameter unless `name` is None or the name of a format."""
-    if name is not None and name not in FORMATS:
-        raise InvalidParameter(f"format {name!r} does not exist; it can be {', '.join(FORMATS)}")
+@cache
+def known_extensions() -> dict[str, str]:
+    """All file name extensions, and the names of their formats."""
+    return {each: name for name in FORMATS for each in load_format(name).extensions}
 
 
 def extension(name: str) -> str:
-    """The end of a file's name that tells its kind, below that of a compression."""
-    ends = [end[1:].lower() for end in PurePath(name).suffixes]
-    if ends and ends[-1] in COMPRESSIONS:
-        ends.pop()
-    return ends[-1] if ends else ""
+    """The extension of a file name in lower case, without that of a compression."""
+    suffixes = [suffix[1:].lower() for suffix in PurePath(name).suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
 
 
-def guess_format(name: str, head: bytes, wanted: tuple[str, ...]) -> str:
-    """The format of the input `name` that begins with `head`.
+def detect_format(name: str, head: bytes, columns: list[str]) -> Format:
+    """Detect the format of a file.
 
     Parameters
     ----------
     name : str
-        The name of the file; its end tells the format where it is a known one.
+        The name of the file; a known extension settles the format.
     head : bytes
-        The first bytes, decompressed; not empty.
-    wanted : tuple of str
-        The names of the columns asked for: a first line that holds one of them is a header.
+        The first bytes, decompressed and in UTF-8; not empty.
+    columns : list of str
+        The names of the columns to read: a first line that holds one of them is a header.
     """
-    known = EXTENSIONS.get(extension(name))
+    known = known_extensions().get(extension(name))
     if known is not None:
-        return known
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
+        return load_format(known)
+    names = frozenset(column.encode() for column in columns)
+    sample = Sample(head, _first_line(head), names)
+    for candidate in map(load_format, reversed(FORMATS)):
+        if candidate.matches(sample):
+            return candidate
+    raise DataError(
+        f"cannot detect the format of {name}; name it (format=...): {', '.join(FORMATS)}"
+    )
+
+
+def _first_line(head: bytes) -> bytes:
+    """The first line that is neither blank nor a comment, as svmlight files have them."""
     lines = head.removeprefix(b"\xef\xbb\xbf").lstrip().splitlines()
-    # svmlight files may begin with comments.
-    if lines and lines[0].startswith(b"#"):
+    if not lines:
+        return b""
+    if lines[0].startswith(b"#"):
         lines = [line for line in lines if not line.startswith(b"#")] or lines
-    first = lines[0] if lines else b""
-    if len(lines) <= 1 and len(head) >= LOOK:  # a long line that we see only the beginning of
-        first = first.rpartition(b" ")[0] or first
-    found = _format_of_line(first, wanted)
-    if found is None:
-        raise DataError(
-            f"cannot tell the format of {name}; name it (format=, --format): {', '.join(FORMATS)}"
-        )
-    return found
-
-
-def _format_of_line(line: bytes, wanted: tuple[str, ...]) -> str | None:
-    """The format that a first line looks like."""
-    if line.startswith(b"{"):
-        return "jsonl"
-    if line.startswith(b"__label__"):
-        return "fasttext"
-    if _VW.match(line):
-        return "vw"
-    if _SVMLIGHT.match(line):
-        return "svmlight"
-    names = {name.encode() for name in wanted}
-    for mark, kind in ((b"\t", "tsv"), (b",", "csv")):
-        if names & {field.strip(b'"') for field in line.split(mark)}:
-            return kind
-    if b"\t" in line:
-        return "tsv"
-    return "csv" if b"," in line else None
+    if len(lines) == 1 and len(head) >= SAMPLE_BYTES:  # the line goes on beyond the sample
+        return lines[0].rpartition(b" ")[0] or lines[0]
+    return lines[0]

@@ -1,35 +1,54 @@
-"""fastText lines: ``__label__spam text of the row``, one label a line."""
+"""fastText lines: ``__label__spam text of the row``, one label per line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sureline.data.bad_rows import BadRows
-from sureline.data.byte_streams import Utf8
-from sureline.data.formats.blocks import line_blocks
-from sureline.data.formats.byte_scan import NEWLINE, RETURN, find_byte, find_either
-from sureline.data.formats.raw_rows import Ask, Faults, Part
-from sureline.data.formats.string_slices import gather
+from sureline.data.batch import Batch
+from sureline.data.byte_streams import ByteStream, Utf8Stream
+from sureline.data.formats import Format, Sample
+from sureline.data.formats.byte_scan import (
+    NEWLINE,
+    RETURN,
+    SPACE,
+    TAB,
+    byte_set,
+    find_byte,
+    find_either,
+    find_member,
+    skip_members,
+)
+from sureline.data.formats.field_copy import gather_fields
+from sureline.data.formats.line_blocks import read_line_blocks
+from sureline.data.raw_batch import RawBatch, RowErrors
+from sureline.data.read_options import ReadOptions
 
 PREFIX = b"__label__"
 _PREFIX = np.frombuffer(PREFIX, np.uint8)
+_BLANK = byte_set(SPACE, *range(TAB, RETURN + 1))
+# Rows of the arrays of bounds.
+LABEL, TEXT = 0, 1
+
+
+class Lines(NamedTuple):
+    """The bounds of label and text of each line, its number of labels, and its line number."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    numbers: NDArray[np.int64]
 
 
 def split_lines(
-    block: Any,
-    prefix: Any,
-    skip_blank: Any,
-    starts: Any,
-    ends: Any,
-    labels: Any,
-    lines: Any,
-    line: Any,
+    block: Any, prefix: Any, blank: Any, skip_blank: Any, lines: Any, number: Any
 ) -> Any:
-    """Find the label (first rows of `starts` and `ends`) and the text of each line."""
+    """Find the label and the text of each line; returns the number of lines."""
     size = block.shape[0]
     row = 0
     at = 0
@@ -38,16 +57,14 @@ def split_lines(
         after = end + 1
         while end > at and block[end - 1] == RETURN:
             end -= 1
-        i = at
-        while i < end and (block[i] == 32 or 9 <= block[i] <= 13):
-            i += 1
+        i = skip_members(block, at, end, blank)
         if i == end and skip_blank:
             at = after
-            line += 1
+            number += 1
             continue
         found = 0
-        starts[0, row] = 0
-        ends[0, row] = 0
+        lines.starts[LABEL, row] = 0
+        lines.ends[LABEL, row] = 0
         while i + prefix.shape[0] <= end:
             same = True
             for j in range(prefix.shape[0]):
@@ -56,69 +73,92 @@ def split_lines(
                     break
             if not same:
                 break
+            start = i + prefix.shape[0]
+            i = find_member(block, start, end, blank)
+            if found == 0:
+                lines.starts[LABEL, row] = start
+                lines.ends[LABEL, row] = i
             found += 1
-            i += prefix.shape[0]
-            if found == 1:
-                starts[0, row] = i
-            while i < end and not (block[i] == 32 or 9 <= block[i] <= 13):
-                i += 1
-            if found == 1:
-                ends[0, row] = i
-            while i < end and (block[i] == 32 or 9 <= block[i] <= 13):
-                i += 1
-        starts[1, row] = i
-        ends[1, row] = end
-        labels[row] = found
-        lines[row] = line
+            i = skip_members(block, i, end, blank)
+        lines.starts[TEXT, row] = i
+        lines.ends[TEXT, row] = end
+        lines.labels[row] = found
+        lines.numbers[row] = number
         row += 1
-        line += 1
+        number += 1
         at = after
     return row
 
 
 @cache
-def _split_lines() -> Any:
+def _compiled_split() -> Any:
     from numba import types
 
     from sureline.kernels.compiling import array, compiled, flag, given, i8
 
-    u1 = types.uint8
-    signature = i8(
-        *(given(u1), given(u1), flag, array(i8, 2), array(i8, 2), array(i8), array(i8), i8)
+    bytes_ = given(types.uint8)
+    lines = types.NamedTuple((array(i8, 2), array(i8, 2), array(i8), array(i8)), Lines)
+    return compiled(
+        split_lines,
+        i8(bytes_, bytes_, given(flag), flag, lines, i8),
+        (find_byte, find_either, find_member, skip_members),
     )
-    return compiled(split_lines, signature, (find_byte, find_either))
 
 
-def read_fasttext(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:
-    """Read fastText lines as parts of about `ask.batch_bytes`."""
-    for lines in line_blocks(source, ask.batch_bytes):
-        size = lines.data.count(b"\n") + 1
-        block = np.frombuffer(lines.data, np.uint8)
-        starts, ends = np.empty((2, size), np.int64), np.empty((2, size), np.int64)
-        labels, numbers = np.empty(size, np.int64), np.empty(size, np.int64)
-        n = _split_lines()(
-            block, _PREFIX, ask.labelled, starts, ends, labels, numbers, lines.first_line
+def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
+    """Read fastText lines as raw batches.
+
+    Parameters
+    ----------
+    stream : ByteStream
+        The bytes of the file.
+    options : ReadOptions
+        What to read. If no labels are, a blank line is a row with an empty text.
+    bad : BadRows
+        Counts the bad rows, or raises the error of the first.
+    """
+    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
+        shape = (2, block.n_lines)
+        lines = Lines(
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int64),
+            np.empty(block.n_lines, np.int64),
+            np.empty(block.n_lines, np.int64),
         )
-        faults = Faults()
-        text = gather(block, starts[1, :n], ends[1, :n])
-        faults.check_text(text, "text", ask.encoding)
+        n = _compiled_split()(
+            block.bytes, _PREFIX, _BLANK, options.labelled, lines, block.first_line
+        )
+        starts, ends = lines.starts[:, :n], lines.ends[:, :n]
+        errors = RowErrors(options)
+        text = gather_fields(block.bytes, starts[TEXT], ends[TEXT])
+        errors.check_text(text, "text")
         label = None
-        if ask.labelled:
-            for row in np.flatnonzero(labels[:n] != 1):
-                faults.add(int(row), *_complaint(int(labels[row])))
-            label = gather(block, starts[0, :n], ends[0, :n])
-            faults.check_text(label, "label", ask.encoding)
-            faults.check_label(label)
-        # fastText labels are names, even where they look like numbers.
-        part = Part(numbers[:n], text=text, label=label, labels="typed")
-        yield faults.settle(part, bad, source.name)
+        if options.labelled:
+            for row in np.flatnonzero(lines.labels[:n] != 1):
+                _report_labels(errors, int(row), int(lines.labels[row]))
+            label = gather_fields(block.bytes, starts[LABEL], ends[LABEL])
+            errors.check_text(label, "label")
+            errors.check_label(label)
+        # fastText labels are names, even if they look like numbers.
+        raw = RawBatch(Batch(text=text, label=label), lines.numbers[:n], labels="typed")
+        yield errors.drop_bad(raw, bad, stream.name)
 
 
-def _complaint(count: int) -> tuple[str, str]:
-    """What is wrong with a line that has not exactly one label, and what to do."""
+def _report_labels(errors: RowErrors, row: int, count: int) -> None:
+    """Note a line that has not exactly one label."""
     if count == 0:
-        return "the line does not begin with a label such as __label__spam", ""
-    return (
-        f"the line has {count} labels, and a row is learned with one",
-        "write a line for each label, or skip such rows (skip_bad=True, --skip-bad)",
+        errors.add(row, "the line does not begin with a label such as __label__spam")
+        return
+    errors.add(
+        row,
+        f"the line has {count} labels, but a row is learned with one",
+        "write a line for each label, or skip such rows (skip_bad=True)",
     )
+
+
+def _matches(sample: Sample) -> bool:
+    """Whether a first line begins with a label."""
+    return sample.line.startswith(PREFIX)
+
+
+FORMAT = Format("fasttext", ("fasttext", "ft"), _matches, read)

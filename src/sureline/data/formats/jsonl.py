@@ -1,7 +1,7 @@
-"""JSON lines: one object a line.
+"""JSON lines: one object per line.
 
-Arrow reads whole blocks. Where it finds anything odd, Python's own reader goes through the block
-line by line: it is the judge of what is bad, and mends texts with half an emoji.
+Arrow reads whole blocks. A block in which it finds anything unusual is read again line by line with
+Python's parser, which decides what is a bad row and replaces lone surrogates.
 """
 
 from __future__ import annotations
@@ -9,124 +9,148 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sureline.data.arrow_arrays import is_utf8, string_array
 from sureline.data.bad_rows import BadRows
-from sureline.data.byte_streams import Utf8
-from sureline.data.column_choice import Columns, choose_columns
-from sureline.data.formats.blocks import LineBlock, line_blocks, line_bounds
-from sureline.data.formats.raw_rows import Ask, Faults, Part
-from sureline.data.formats.string_slices import holds_utf8
-from sureline.data.surrogates import mend_surrogates
+from sureline.data.batch import Batch
+from sureline.data.byte_streams import ByteStream, Utf8Stream
+from sureline.data.columns import SelectedColumns, select_columns
+from sureline.data.formats import Format, Sample
+from sureline.data.formats.line_blocks import LineBlock, line_bounds, read_line_blocks
+from sureline.data.labels import AS_TEXT
+from sureline.data.raw_batch import NAME_ENCODING, RawBatch, RowErrors
+from sureline.data.read_options import ReadOptions
+from sureline.data.surrogates import replace_surrogates
 from sureline.errors import DataError
 
-# So many lines, if they begin in so many bytes, are looked at for the names of columns.
-_LOOK, _LOOK_BYTES = 100, 2**20
-_ARROW = {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+# The names of columns are those of so many first lines that begin within so many bytes.
+_FIRST_LINES, _FIRST_BYTES = 100, 2**20
+_ARROW_TYPES = {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _MISSING = object()
 _NOT_UTF8 = "not valid UTF-8"
 
 
-def read_jsonlines(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:
-    """Read JSON lines as parts of about `ask.batch_bytes`."""
-    blocks = line_blocks(source, ask.batch_bytes)
+class _Lines(NamedTuple):
+    """The lines of a block that are not blank: their bounds and their numbers."""
+
+    block: LineBlock
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+    def texts(self) -> Iterator[bytes]:
+        """The bytes of each line."""
+        for start, end in zip(self.starts, self.ends, strict=True):
+            yield self.block.data[start:end]
+
+
+def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
+    """Read JSON lines as raw batches.
+
+    Parameters
+    ----------
+    stream : ByteStream
+        The bytes of the file.
+    options : ReadOptions
+        What to read.
+    bad : BadRows
+        Counts the bad rows, or raises the error of the first.
+    """
+    source = Utf8Stream(stream, options.encoding)
+    blocks = map(_filled_lines, read_line_blocks(source, options.batch_bytes))
     head, first = _first_lines(blocks)
     if not first:
         return
-    columns, kind = _choose(first, ask, source.name)
+    columns, label_type = _select(first, options, stream.name)
     for lines in chain(head, blocks):
-        starts, ends, numbers = _filled_lines(lines)
-        if not len(starts):
+        if not len(lines.numbers):
             continue
-        faults = Faults()
-        rows = None
-        if not ask.keep and holds_utf8(lines.data):
-            rows = _read_block(lines.data, len(starts), columns, kind)
+        errors = RowErrors(options)
+        rows = None if options.keep else _read_block(lines, columns, label_type)
         if rows is None:
-            rows = _read_lines(lines.data, starts, ends, columns, faults, ask)
+            objects = [_parse(text) for text in lines.texts()]
+            rows = _read_objects(objects, columns, errors, options)
             if columns.label is not None:
-                rows["label"] = _typed(rows["label"], kind, numbers, faults, ask, source.name)
-        text, label = rows["text"], rows.get("label")
-        faults.check_text(text, "text", ask.encoding)
+                labels = _plain_labels(rows["label"], errors, options)
+                _check_types(labels, label_type, lines.numbers, errors, stream.name)
+                rows["label"] = _label_array(labels, label_type)
+        label = rows.get("label")
+        errors.check_text(rows["text"], "text")
         if label is not None and pa.types.is_large_string(label.type):
-            faults.check_text(label, "label", ask.encoding)
-        faults.check_label(label)
-        part = Part(
-            numbers,
-            text=text,
-            label=label,
+            errors.check_text(label, "label")
+        errors.check_label(label)
+        rows["weight"] = errors.check_weight(rows.get("weight"))
+        raw = RawBatch(
+            Batch(**rows),
+            lines.numbers,
             labels="typed",
-            weight=faults.check_weight(rows.get("weight")),
-            table=rows.get("table"),
-            text_name=columns.names[columns.text],
+            text_name=columns.text_name,
             label_name=columns.label_name,
         )
-        yield faults.settle(part, bad, source.name)
+        yield errors.drop_bad(raw, bad, stream.name)
 
 
-def _filled_lines(
-    lines: LineBlock,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The bounds and the numbers of the lines that are not blank."""
-    starts, ends = line_bounds(lines.data)
-    numbers = np.arange(len(starts)) + lines.first_line
-    # The shortest object is {}: only shorter lines, and rarely longer ones, are blank.
-    blank = ends - starts < 2
-    block = np.frombuffer(lines.data, np.uint8)
-    for row in np.flatnonzero(~blank & (block[np.minimum(starts, len(block) - 1)] <= 32)):
-        blank[row] = not lines.data[starts[row] : ends[row]].strip()
-    for row in np.flatnonzero(blank):
-        blank[row] = not lines.data[starts[row] : ends[row]].strip()
-    if blank.any():
-        starts, ends, numbers = starts[~blank], ends[~blank], numbers[~blank]
-    return starts, ends, numbers
+def _filled_lines(block: LineBlock) -> _Lines:
+    """The lines of a block that are not blank."""
+    starts, ends = line_bounds(block)
+    numbers = np.arange(len(starts)) + block.first_line
+    # The shortest object is {}: a blank line is shorter, or begins with white space.
+    suspects = (ends - starts < 2) | (block.bytes[np.minimum(starts, len(block.data) - 1)] <= 32)
+    filled = np.ones(len(starts), np.bool_)
+    for row in np.flatnonzero(suspects):
+        filled[row] = bool(block.data[starts[row] : ends[row]].strip())
+    if filled.all():
+        return _Lines(block, starts, ends, numbers)
+    return _Lines(block, starts[filled], ends[filled], numbers[filled])
 
 
-def _first_lines(blocks: Iterator[LineBlock]) -> tuple[list[LineBlock], list[tuple[int, bytes]]]:
-    """The first blocks, and the first lines of them with their numbers.
+def _first_lines(blocks: Iterator[_Lines]) -> tuple[list[_Lines], list[tuple[int, bytes]]]:
+    """The first blocks, and their first lines with their numbers.
 
     Which lines these are does not depend on where blocks end.
     """
-    head: list[LineBlock] = []
+    head: list[_Lines] = []
     first: list[tuple[int, bytes]] = []
     size = 0
     for lines in blocks:
         head.append(lines)
-        for start, end, number in zip(*_filled_lines(lines), strict=True):
-            if len(first) < _LOOK and size + start < _LOOK_BYTES:
-                first.append((int(number), lines.data[start:end]))
-        size += len(lines.data)
-        if len(first) >= _LOOK or size >= _LOOK_BYTES:
+        for start, number, text in zip(lines.starts, lines.numbers, lines.texts(), strict=True):
+            if len(first) >= _FIRST_LINES or size + start >= _FIRST_BYTES:
+                break
+            first.append((int(number), text))
+        size += len(lines.block.data)
+        if len(first) >= _FIRST_LINES or size >= _FIRST_BYTES:
             break
     return head, first
 
 
-def _choose(first: list[tuple[int, bytes]], ask: Ask, file: str) -> tuple[Columns, pa.DataType]:
-    """The columns to use, and the type of the first label."""
+def _select(
+    first: list[tuple[int, bytes]], options: ReadOptions, file: str
+) -> tuple[SelectedColumns, pa.DataType]:
+    """The columns to read, and the type of the first label."""
     number, line = first[0]
     if line.lstrip().startswith(b"["):
-        raise DataError(f"{file} holds a JSON array; write one object a line, without brackets")
+        raise DataError(f"{file} holds a JSON array; write one object per line, without brackets")
     rows = [_parse(line) for _, line in first]
     objects = [row for row in rows if isinstance(row, dict)]
     if not objects:
         raise DataError(
             f"{file}, line {number}: not a JSON object ({rows[0]}); name the format if it is "
-            "another (format=, --format)"
+            "another (format=...)"
         )
     names = list(dict.fromkeys(name for row in objects for name in row))
-    columns = choose_columns(file, names, ask)
-    kind = pa.large_string()
+    columns = select_columns(file, names, options)
     if columns.label is not None:
         for row in objects:
             value = row.get(names[columns.label])
-            if type(value) in _ARROW:
-                kind = _ARROW[type(value)]
-                break
-    return columns, kind
+            if type(value) in _ARROW_TYPES:
+                return columns, _ARROW_TYPES[type(value)]
+    return columns, pa.large_string()
 
 
 def _parse(line: bytes) -> dict[str, Any] | str:
@@ -143,20 +167,22 @@ def _parse(line: bytes) -> dict[str, Any] | str:
 
 
 def _read_block(
-    data: bytes, rows: int, columns: Columns, kind: pa.DataType
+    lines: _Lines, columns: SelectedColumns, label_type: pa.DataType
 ) -> dict[str, Any] | None:
-    """The columns of a block as Arrow reads them; None where it finds anything odd."""
+    """The columns of a block as Arrow reads them; None if it finds anything unusual."""
     from pyarrow import json as arrow_json
 
-    fields = {columns.names[columns.text]: pa.large_string()}
-    if columns.label is not None:
-        fields[columns.names[columns.label]] = kind
-    if columns.weight is not None:
-        fields.setdefault(columns.names[columns.weight], pa.float64())
+    size = len(lines.block.data)
+    if not is_utf8(string_array(np.array([0, size]), lines.block.bytes)):
+        return None
+    types = {"text": pa.large_string(), "label": label_type, "weight": pa.float64()}
+    fields: dict[str, pa.DataType] = {}
+    for role, column in columns.roles.items():
+        fields.setdefault(columns.names[column], types[role])
     try:
         table = arrow_json.read_json(
-            pa.BufferReader(data),
-            read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            pa.BufferReader(lines.block.data),
+            read_options=arrow_json.ReadOptions(use_threads=False, block_size=size + 1),
             parse_options=arrow_json.ParseOptions(
                 explicit_schema=pa.schema(list(fields.items())),
                 unexpected_field_behavior="ignore",
@@ -164,125 +190,121 @@ def _read_block(
         )
     except (pa.ArrowException, UnicodeDecodeError):
         return None
-    # Arrow does not mind two objects on a line, or one on two lines; each is a fault to report.
-    if table.num_rows != rows:
+    # Arrow accepts two objects on one line, and one object on two lines; we report both.
+    if table.num_rows != len(lines.numbers):
         return None
-    found = {"text": columns.text, "label": columns.label, "weight": columns.weight}
-    read = {
-        what: table.column(columns.names[column]).combine_chunks()
-        for what, column in found.items()
-        if column is not None
+    rows = {
+        role: table.column(columns.names[column]).combine_chunks()
+        for role, column in columns.roles.items()
     }
-    # A key that is missing and one that is null look the same here.
-    return None if any(array.null_count for array in read.values()) else read
+    # Arrow does not distinguish a key that is missing from one that is null.
+    return None if any(array.null_count for array in rows.values()) else rows
 
 
-def _read_lines(
-    data: bytes,
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    columns: Columns,
-    faults: Faults,
-    ask: Ask,
+def _read_objects(
+    objects: list[dict[str, Any] | str],
+    columns: SelectedColumns,
+    errors: RowErrors,
+    options: ReadOptions,
 ) -> dict[str, Any]:
-    """The columns of a block line by line; labels and weights as they are, in lists."""
-    wanted = {"text": columns.text, "label": columns.label, "weight": columns.weight}
-    names = {what: columns.names[at] for what, at in wanted.items() if at is not None}
-    objects: list[dict[str, Any]] = []
-    for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        parsed = _parse(data[start:end])
+    """The columns of parsed lines; labels are still a list of JSON values."""
+    names = {role: columns.names[column] for role, column in columns.roles.items()}
+    rows: list[dict[str, Any]] = []
+    for row, parsed in enumerate(objects):
         if isinstance(parsed, str):
-            remedy = ""
-            if parsed == _NOT_UTF8:
-                remedy = "say which encoding the file has (encoding=, --encoding latin-1)"
-            faults.add(row, f"not a JSON object ({parsed})", remedy)
+            remedy = NAME_ENCODING if parsed == _NOT_UTF8 else ""
+            errors.add(row, f"not a JSON object ({parsed})", remedy)
             parsed = {}
-        for what, name in names.items():
+        for role, name in names.items():
             value = parsed.get(name, _MISSING)
             if value is _MISSING:
-                faults.add(row, f"the key {name!r} is missing")
+                errors.add(row, f"the key {name!r} is missing")
             elif value is None:
-                faults.add(row, f"the {what} is missing (null)")
-            elif what == "text" and not isinstance(value, str):
-                faults.add(row, f"the text {_short(value)} is not a string")
-        objects.append(parsed)
-    texts = [row.get(names["text"]) for row in objects]
-    read: dict[str, Any] = {
-        "text": pa.array(
-            [mend_surrogates(text) if isinstance(text, str) else "" for text in texts],
-            pa.large_string(),
-        )
-    }
-    if "label" in names:
-        read["label"] = [row.get(names["label"]) for row in objects]
-    if "weight" in names:
-        weights = [row.get(names["weight"]) for row in objects]
-        for row, weight in enumerate(weights):
-            if isinstance(weight, str | bool | list | dict):
-                faults.add(row, f"the weight {_short(weight)} is not a number from 0 up")
-        read["weight"] = pa.array([_plain_number(weight) for weight in weights], pa.float64())
-    if ask.keep:
-        read["table"] = _others(objects, columns, set(names.values()))
+                errors.add(row, f"the {role} is missing (null)")
+            elif role == "text" and not isinstance(value, str):
+                errors.add(row, f"the text {_shorten(value)} is not a string")
+            elif role == "weight" and not _is_number(value):
+                errors.add(row, f"the weight {_shorten(value)} is not a number from 0 up")
+        rows.append(parsed)
+    values = {role: [row.get(name) for row in rows] for role, name in names.items()}
+    texts = [replace_surrogates(text) if isinstance(text, str) else "" for text in values["text"]]
+    read: dict[str, Any] = {**values, "text": pa.array(texts, pa.large_string())}
+    if "weight" in read:
+        read["weight"] = pa.array([_as_float(weight) for weight in read["weight"]], pa.float64())
+    if options.keep:
+        read["table"] = _other_columns(rows, columns, set(names.values()))
     return read
 
 
-def _plain_number(value: Any) -> float | None:
-    """A JSON number as a float; 0 stands in for what has been found to be bad."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
+def _is_number(value: Any) -> bool:
+    """Whether a JSON value is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _as_float(value: Any) -> float:
+    """A JSON number as a float; 0 for what has been found to be bad."""
     try:
-        return float(value)
+        return float(value) if _is_number(value) else 0.0
     except OverflowError:
         return float("inf")
 
 
-def _typed(
-    labels: list[Any],
-    kind: pa.DataType,
-    numbers: NDArray[np.int64],
-    faults: Faults,
-    ask: Ask,
-    file: str,
-) -> pa.Array:
-    """Labels from JSON values as an array, `kind` being the type of the file's first label."""
+def _plain_labels(labels: list[Any], errors: RowErrors, options: ReadOptions) -> list[Any]:
+    """Labels as strings, numbers and booleans; None for those that cannot be labels."""
     plain: list[Any] = []
     for row, label in enumerate(labels):
         value = label
-        if label is not None and type(label) not in _ARROW:
-            faults.add(row, f"the label {_short(label)} is neither text nor a number")
+        if label is not None and type(label) not in _ARROW_TYPES:
+            errors.add(row, f"the label {_shorten(label)} is neither text nor a number")
             value = None
         elif isinstance(label, str):
-            value = mend_surrogates(label)
-        elif type(label) is int and not ask.label_as_text and not -(2**63) <= label < 2**63:
-            faults.add(row, f"the label {_short(label)} does not fit in 64 bits")
+            value = replace_surrogates(label)
+        elif type(label) is int and not options.label_as_text and not -(2**63) <= label < 2**63:
+            errors.add(row, f"the label {_shorten(label)} does not fit in 64 bits")
             value = None
-        if ask.label_as_text and value is not None and not isinstance(value, str):
+        if options.label_as_text and value is not None and not isinstance(value, str):
             value = json.dumps(value)
         plain.append(value)
-    kinds = {type(value) for value in plain if value is not None}
-    if len(kinds) > 1 and kinds != {int, float}:
-        for row, value in enumerate(plain):
-            if value is not None and _ARROW[type(value)] != kind and row not in faults.found:
-                raise DataError(
-                    f"{file}, line {int(numbers[row])}: the label {value!r} is not of the type of "
-                    "those before it; read labels as text (label_type='text', --label-type text)"
-                )
-    if kinds == {int, float}:
-        return pa.array([None if value is None else float(value) for value in plain], pa.float64())
-    return pa.array(plain, _ARROW[kinds.pop()] if kinds else kind)
+    return plain
 
 
-def _others(objects: list[dict[str, Any]], columns: Columns, used: set[str]) -> Any:
+def _check_types(
+    labels: list[Any],
+    label_type: pa.DataType,
+    numbers: NDArray[np.int64],
+    errors: RowErrors,
+    file: str,
+) -> None:
+    """Raise a DataError if labels of a block have several types that cannot go together."""
+    types = {type(value) for value in labels if value is not None}
+    if len(types) < 2 or types == {int, float}:
+        return
+    for row, value in enumerate(labels):
+        if value is None or row in errors.found:
+            continue
+        if _ARROW_TYPES[type(value)] != label_type:
+            raise DataError(
+                f"{file}, line {int(numbers[row])}: the label {value!r} has another type than "
+                f"those before it; {AS_TEXT}"
+            )
+
+
+def _label_array(labels: list[Any], label_type: pa.DataType) -> pa.Array:
+    """Labels as an array; `label_type` is that of the file's first label."""
+    types = {type(value) for value in labels if value is not None}
+    if types == {int, float}:
+        return pa.array([None if value is None else float(value) for value in labels], pa.float64())
+    return pa.array(labels, _ARROW_TYPES[types.pop()] if types else label_type)
+
+
+def _other_columns(
+    rows: list[dict[str, Any]], columns: SelectedColumns, used: set[str]
+) -> pa.RecordBatch | None:
     """The other keys of a block as columns; a key whose values differ in type becomes JSON text."""
-    names = [name for name in columns.names if name not in used]
-    seen = set(names) | used
-    for row in objects:
-        if not row.keys() <= seen:
-            names += [name for name in row if name not in seen]
-            seen |= row.keys()
+    names = [name for name in dict.fromkeys(chain(columns.names, *rows)) if name not in used]
     arrays = []
     for name in names:
-        values = [row.get(name) for row in objects]
+        values = [row.get(name) for row in rows]
         try:
             arrays.append(pa.array(values))
         except (pa.ArrowException, UnicodeEncodeError, OverflowError):
@@ -290,10 +312,18 @@ def _others(objects: list[dict[str, Any]], columns: Columns, used: set[str]) -> 
             arrays.append(pa.array(shown, pa.large_string()))
     if not names:
         return None
-    return pa.RecordBatch.from_arrays(arrays, names=[mend_surrogates(name) for name in names])
+    return pa.RecordBatch.from_arrays(arrays, names=[replace_surrogates(name) for name in names])
 
 
-def _short(value: Any) -> str:
-    """A JSON value, short enough for a message."""
+def _shorten(value: Any) -> str:
+    """A JSON value as errors show it."""
     shown = json.dumps(value)
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
+
+
+def _matches(sample: Sample) -> bool:
+    """Whether a file begins with an object."""
+    return sample.line.startswith(b"{")
+
+
+FORMAT = Format("jsonl", ("jsonl", "ndjson", "json"), _matches, read, has_columns=True)

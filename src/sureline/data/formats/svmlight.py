@@ -2,197 +2,235 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sureline.data.bad_rows import BadRows
-from sureline.data.byte_streams import Utf8
-from sureline.data.formats.blocks import line_blocks
+from sureline.data.batch import Batch
+from sureline.data.byte_streams import ByteStream, Utf8Stream
+from sureline.data.formats import Format, Sample
 from sureline.data.formats.byte_scan import (
     NEWLINE,
     RETURN,
     SPACE,
     TAB,
+    byte_set,
     find_byte,
     find_either,
-    find_marked,
+    find_member,
     parse_number,
     read_number,
-    skip_marked,
+    shorten,
+    skip_members,
 )
-from sureline.data.formats.raw_rows import Ask, Faults, Part
+from sureline.data.formats.line_blocks import read_line_blocks
+from sureline.data.raw_batch import RawBatch, RowErrors
+from sureline.data.read_options import ReadOptions
 
 COMMA, HASH, COLON = 44, 35, 58
 GOOD, NO_LABEL, LABELS, FEATURE, ORDER, INDEX = range(6)
 LARGEST = 2**31 - 2
-_BLANK = np.isin(np.arange(256), (SPACE, TAB, RETURN, 11, 12))
-_FAULTS = {
+_BLANK = byte_set(SPACE, TAB, RETURN, 11, 12)
+_REASONS = {
     NO_LABEL: "the line does not begin with a label",
-    LABELS: "the line has several labels, and a row is learned with one",
+    LABELS: "the line has several labels, but a row is learned with one",
     FEATURE: "a feature is not written as index:value",
-    ORDER: "the indices of features do not rise from left to right",
+    ORDER: "the indices of features are not in ascending order",
     INDEX: f"the index of a feature is above {LARGEST}",
 }
+_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_FEATURE = rb"\d+:" + _NUMBER
+_LINE = re.compile(
+    rb"(?:%b(?:[ \t]+qid:\d+)?|%b)(?:[ \t]+%b)+[ \t]*(?:#.*)?$" % (_NUMBER, _FEATURE, _FEATURE)
+)
+
+
+class Lines(NamedTuple):
+    """The label, the line number and the status of each line.
+
+    `unparsed` has the bounds of a label that `parse_number` cannot parse exactly; else it is -1.
+    """
+
+    labels: NDArray[np.float64]
+    unparsed: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    status: NDArray[np.int64]
+
+
+class Features(NamedTuple):
+    """The features of all lines, as a sparse matrix has them.
+
+    A row of `unparsed` is for a value that `parse_number` cannot parse exactly: the position of the
+    feature, the bounds of its value, and its row.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+    unparsed: NDArray[np.int64]
 
 
 def split_lines(
-    block: Any,
-    labelled: Any,
-    blank: Any,
-    labels: Any,
-    bounds: Any,
-    lines: Any,
-    status: Any,
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    odd: Any,
-    line: Any,
+    block: Any, labelled: Any, blank: Any, lines: Any, features: Any, number: Any
 ) -> Any:
-    """Read rows: labels, and features as a compressed sparse matrix.
-
-    Numbers that the loop cannot read exactly are left to the caller: `bounds[i]` is where the label
-    of row i stands if so, and a row of `odd` a feature's place and where its value stands. Returns
-    the numbers of rows and of odd values.
-    """
+    """Read labels and features; returns the numbers of rows and of unparsed values."""
     size = block.shape[0]
     at = 0
     row = 0
     feature = 0
     left = 0
-    indptr[0] = 0
+    features.indptr[0] = 0
     while at < size:
         after = find_byte(block, at, size, NEWLINE) + 1
         end = find_byte(block, at, after - 1, HASH)
-        at = skip_marked(block, at, end, blank)
+        at = skip_members(block, at, end, blank)
         if at == end:
             at = after
-            line += 1
+            number += 1
             continue
-        fault = GOOD
+        status = GOOD
         first = feature
         before = -1
-        stop = find_marked(block, at, end, blank)
-        labels[row] = 0.0
-        bounds[row, 0] = -1
+        stop = find_member(block, at, end, blank)
+        lines.labels[row] = 0.0
+        lines.unparsed[row, 0] = -1
         if find_byte(block, at, stop, COLON) < stop:
             if labelled:
-                fault = NO_LABEL
+                status = NO_LABEL
         else:
             if find_byte(block, at, stop, COMMA) < stop:
-                fault = LABELS
+                status = LABELS
             value, exact = parse_number(block, at, stop)
-            labels[row] = value
+            lines.labels[row] = value
             if not exact:
-                bounds[row, 0] = at
-                bounds[row, 1] = stop
-            at = skip_marked(block, stop, end, blank)
-        while at < end and fault == GOOD:
-            stop = find_marked(block, at, end, blank)
+                lines.unparsed[row, 0] = at
+                lines.unparsed[row, 1] = stop
+            at = skip_members(block, stop, end, blank)
+        while at < end and status == GOOD:
+            stop = find_member(block, at, end, blank)
             colon = find_byte(block, at, stop, COLON)
             query = colon - at == 3 and block[at] == 113 and block[at + 1] == 105
             if not (query and block[at + 2] == 100):
                 index = 0
                 for i in range(at, colon):
                     if not 48 <= block[i] <= 57:
-                        fault = FEATURE
+                        status = FEATURE
                         break
                     index = index * 10 + int(block[i]) - 48
                     if index > LARGEST:
-                        fault = INDEX
+                        status = INDEX
                         break
                 if colon == at or colon + 1 >= stop:
-                    fault = FEATURE
-                elif fault == GOOD and index <= before:
-                    fault = ORDER
-                if fault == GOOD:
+                    status = FEATURE
+                elif status == GOOD and index <= before:
+                    status = ORDER
+                if status == GOOD:
                     value, exact = parse_number(block, colon + 1, stop)
-                    indices[feature] = index
-                    values[feature] = value
+                    features.indices[feature] = index
+                    features.values[feature] = value
                     if not exact:
-                        odd[left, 0] = feature
-                        odd[left, 1] = colon + 1
-                        odd[left, 2] = stop
-                        odd[left, 3] = row
+                        features.unparsed[left, 0] = feature
+                        features.unparsed[left, 1] = colon + 1
+                        features.unparsed[left, 2] = stop
+                        features.unparsed[left, 3] = row
                         left += 1
                     feature += 1
                     before = index
-            at = skip_marked(block, stop, end, blank)
-        if fault != GOOD:
+            at = skip_members(block, stop, end, blank)
+        if status != GOOD:
             feature = first
-            while left > 0 and odd[left - 1, 0] >= first:
+            while left > 0 and features.unparsed[left - 1, 0] >= first:
                 left -= 1
-        lines[row] = line
-        status[row] = fault
+        lines.numbers[row] = number
+        lines.status[row] = status
         row += 1
-        indptr[row] = feature
+        features.indptr[row] = feature
         at = after
-        line += 1
+        number += 1
     return row, left
 
 
 @cache
-def _split_lines() -> Any:
+def _compiled_split() -> Any:
     from numba import types
 
     from sureline.kernels.compiling import array, compiled, f8, flag, given, i8
 
-    signature = types.UniTuple(i8, 2)(
-        *(given(types.uint8), flag, given(flag), array(f8), array(i8, 2), array(i8), array(i8)),
-        *(array(i8), array(types.int32), array(f8), array(i8, 2), i8),
-    )
+    lines = types.NamedTuple((array(f8), array(i8, 2), array(i8), array(i8)), Lines)
+    features = types.NamedTuple((array(i8), array(types.int32), array(f8), array(i8, 2)), Features)
     return compiled(
-        split_lines, signature, (find_byte, find_either, find_marked, skip_marked, parse_number)
+        split_lines,
+        types.UniTuple(i8, 2)(given(types.uint8), flag, given(flag), lines, features, i8),
+        (find_byte, find_either, find_member, skip_members, parse_number),
     )
 
 
-def read_svmlight(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:
-    """Read svmlight lines as parts of about `ask.batch_bytes`."""
+def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
+    """Read svmlight lines as raw batches.
+
+    Parameters
+    ----------
+    stream : ByteStream
+        The bytes of the file.
+    options : ReadOptions
+        What to read.
+    bad : BadRows
+        Counts the bad rows, or raises the error of the first.
+    """
     from scipy.sparse import csr_array
 
-    for lines in line_blocks(source, ask.batch_bytes):
-        data = lines.data
-        size, most = data.count(b"\n") + 1, data.count(b":")
-        labels, bounds = np.empty(size), np.empty((size, 2), np.int64)
-        numbers, status = np.empty(size, np.int64), np.empty(size, np.int64)
-        indptr, indices = np.empty(size + 1, np.int64), np.empty(most, np.int32)
-        values, odd = np.empty(most), np.empty((most, 4), np.int64)
-        rows, left = _split_lines()(
-            *(np.frombuffer(data, np.uint8), ask.labelled, _BLANK, labels, bounds, numbers),
-            *(status, indptr, indices, values, odd, lines.first_line),
+    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
+        size, most = block.n_lines, block.data.count(b":")
+        lines = Lines(
+            np.empty(size),
+            np.empty((size, 2), np.int64),
+            np.empty(size, np.int64),
+            np.empty(size, np.int64),
+        )
+        features = Features(
+            np.empty(size + 1, np.int64),
+            np.empty(most, np.int32),
+            np.empty(most),
+            np.empty((most, 4), np.int64),
+        )
+        rows, left = _compiled_split()(
+            block.bytes, options.labelled, _BLANK, lines, features, block.first_line
         )
         if not rows:
             continue
-        faults = Faults()
-        for row in np.flatnonzero(status[:rows]):
-            faults.add(int(row), _FAULTS[int(status[row])])
-        for row in np.flatnonzero(bounds[:rows, 0] >= 0):
-            labels[row] = read_number(data[slice(*bounds[row])])
-            if not np.isfinite(labels[row]):
-                faults.add(int(row), f"the label {_shown(data, *bounds[row])} is not a number")
-        for feature, start, stop, row in odd[:left]:
-            values[feature] = read_number(data[start:stop])
-            if not np.isfinite(values[feature]):
-                faults.add(int(row), f"the value {_shown(data, start, stop)} is not a number")
-        used = int(indptr[rows])
-        width = int(indices[:used].max()) + 1 if used else 1
+        errors = RowErrors(options)
+        for row in np.flatnonzero(lines.status[:rows]):
+            errors.add(row, _REASONS[int(lines.status[row])])
+        for row in np.flatnonzero(lines.unparsed[:rows, 0] >= 0):
+            token = block.data[slice(*lines.unparsed[row])]
+            lines.labels[row] = read_number(token)
+            if not np.isfinite(lines.labels[row]):
+                errors.add(row, f"the label {shorten(token)} is not a number")
+        for feature, start, stop, row in features.unparsed[:left]:
+            token = block.data[start:stop]
+            features.values[feature] = read_number(token)
+            if not np.isfinite(features.values[feature]):
+                errors.add(row, f"the value {shorten(token)} is not a number")
+        used = int(features.indptr[rows])
+        indices = features.indices[:used]
         matrix = csr_array(
-            (values[:used], indices[:used], indptr[: rows + 1].astype(np.int32)),
-            shape=(rows, width),
+            (features.values[:used], indices, features.indptr[: rows + 1].astype(np.int32)),
+            shape=(rows, int(indices.max()) + 1 if used else 1),
         )
-        part = Part(
-            numbers[:rows],
-            matrix=matrix,
-            label=pa.array(labels[:rows]) if ask.labelled else None,
-            labels="numbers",
-        )
-        yield faults.settle(part, bad, source.name)
+        label = pa.array(lines.labels[:rows]) if options.labelled else None
+        raw = RawBatch(Batch(matrix=matrix, label=label), lines.numbers[:rows], labels="numeric")
+        yield errors.drop_bad(raw, bad, stream.name)
 
 
-def _shown(data: bytes, start: int, stop: int) -> str:
-    """A piece of a line, short enough for a message."""
-    return repr(data[start:stop][:40].decode("utf-8", "replace"))
+def _matches(sample: Sample) -> bool:
+    """Whether a first line holds only a label and features."""
+    return _LINE.match(sample.line) is not None
+
+
+FORMAT = Format("svmlight", ("svm", "svmlight", "libsvm", "tf"), _matches, read)

@@ -1,10 +1,11 @@
 """Vowpal Wabbit text lines: ``1 2.0 'tag |ns word word price:2.5``.
 
-Bare features become words of the text; features with a value become `Given` features.
+Features without a value become words of the text, those with a value become named features.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,112 +14,141 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sureline.data.arrow_arrays import string_array
 from sureline.data.bad_rows import BadRows
-from sureline.data.batch import Given
-from sureline.data.byte_streams import Utf8
-from sureline.data.formats.blocks import line_blocks
+from sureline.data.batch import Batch, NamedFeatures
+from sureline.data.byte_streams import ByteStream, Utf8Stream
+from sureline.data.formats import Format, Sample
 from sureline.data.formats.byte_scan import (
     NEWLINE,
     RETURN,
     SPACE,
     TAB,
+    byte_set,
     copy_bytes,
     find_byte,
     find_either,
-    find_marked,
+    find_member,
     parse_number,
     read_number,
-    skip_marked,
+    shorten,
+    skip_members,
 )
-from sureline.data.formats.raw_rows import Ask, Faults, Part
-from sureline.data.formats.string_slices import gather, rows_not_utf8, strings
+from sureline.data.formats.field_copy import gather_fields
+from sureline.data.formats.line_blocks import LineBlock, read_line_blocks
+from sureline.data.raw_batch import RawBatch, RowErrors
+from sureline.data.read_options import ReadOptions
 
-GOOD, NO_BAR, HEAD, NAMELESS = 0, 1, 2, 3
-LABEL, WEIGHT, BASE, TAG = 0, 1, 2, 3
 BAR, COLON, APOSTROPHE, CARET, ONE, POINT, ZERO = 124, 58, 39, 94, 49, 46, 48
-# Bytes between features, bytes that end one, and bytes that end the name of a namespace.
-_GAP = np.isin(np.arange(256), (SPACE, TAB))
-_END = np.isin(np.arange(256), (SPACE, TAB, BAR))
-_STOP = np.isin(np.arange(256), (SPACE, TAB, BAR, COLON))
+GOOD, NO_BAR, HEAD, NAMELESS = range(4)
+_REASONS = {
+    NO_BAR: "the line has no '|' before its features",
+    HEAD: "before the '|' come more than a label, an importance, a base and a tag",
+    NAMELESS: "a feature has a value and no name",
+}
+# Rows of the bounds of a line's head.
+LABEL, WEIGHT, BASE, TAG = range(4)
+# Columns of the bounds of a feature: its namespace, its name, its value.
+SPACE_START, SPACE_END, NAME_START, NAME_END, VALUE_START, VALUE_END = range(6)
+# The bytes between features, those that end a feature, and those that end a name.
+BYTE_SETS = np.array(
+    [byte_set(SPACE, TAB), byte_set(SPACE, TAB, BAR), byte_set(SPACE, TAB, BAR, COLON)]
+)
+_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_LINE = re.compile(rb"\s*(?:%b(?:[ \t]+%b){0,2}[ \t]+)?(?:'[^\s|]*[ \t]*)?\|" % (_NUMBER, _NUMBER))
+
+
+class Lines(NamedTuple):
+    """The head of each line, its words, and how many features with a value come before it.
+
+    `starts` and `ends` have the bounds of label, weight, base and tag. The words of line i are at
+    ``offsets[i]:offsets[i + 1]`` of `text`, its features at ``features[i]:features[i + 1]``.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    status: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    text: NDArray[np.uint8]
+    features: NDArray[np.int64]
+
+
+class Features(NamedTuple):
+    """The features with a value: bounds, values, line, and namespace scale (-1: none).
+
+    `exact` is false for a value that `parse_number` cannot parse exactly.
+    """
+
+    bounds: NDArray[np.int64]
+    values: NDArray[np.float64]
+    exact: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    scales: NDArray[np.int64]
 
 
 def split_lines(
-    block: Any,
-    marks: Any,
-    starts: Any,
-    ends: Any,
-    lines: Any,
-    status: Any,
-    offsets: Any,
-    text: Any,
-    features: Any,
-    values: Any,
-    scales: Any,
-    bounds: Any,
-    line: Any,
+    block: Any, byte_sets: Any, lines: Any, features: Any, scales: Any, number: Any
 ) -> Any:
-    """Take lines apart.
+    """Split lines into their parts.
 
-    `starts` and `ends` get the bounds of label, weight, base and tag; `text` gets the words. A row
-    of `features` is a feature with a value: where its namespace, its name and its value stand, the
-    number of its scale (-1: none), its line, and whether its value is left to the caller to read. A
-    row of `scales` is where a scale stands, and its line. `bounds[i]` is how many features come
-    before line i. Returns the numbers of lines, features and scales.
+    A row of `scales` has the bounds of a namespace's scale, and its line. Returns the numbers of
+    lines, of features with a value, and of scales.
     """
-    gap, stop, ending = marks[0], marks[1], marks[2]
+    gap, stop, ending = byte_sets[0], byte_sets[1], byte_sets[2]
     size = block.shape[0]
     row = 0
     at = 0
     out = 0
     feature = 0
     scale = 0
-    offsets[0] = 0
-    bounds[0] = 0
+    lines.offsets[0] = 0
+    lines.features[0] = 0
     while at < size:
         end = find_byte(block, at, size, NEWLINE)
         after = end + 1
         while end > at and block[end - 1] == RETURN:
             end -= 1
-        i = skip_marked(block, at, end, gap)
+        i = skip_members(block, at, end, gap)
         if i == end:
             at = after
-            line += 1
+            number += 1
             continue
-        fault = GOOD
+        status = GOOD
         for k in range(4):
-            starts[k, row] = 0
-            ends[k, row] = 0
+            lines.starts[k, row] = 0
+            lines.ends[k, row] = 0
         # The head: up to three numbers, then a tag if it has an apostrophe or touches the bar.
         count = 0
         tagged = False
         while i < end and block[i] != BAR:
             begin = i
-            i = find_marked(block, i, end, stop)
+            i = find_member(block, i, end, stop)
             if block[begin] == APOSTROPHE or (i < end and block[i] == BAR):
                 if tagged:
-                    fault = HEAD
+                    status = HEAD
                 tagged = True
-                starts[TAG, row] = begin + 1 if block[begin] == APOSTROPHE else begin
-                ends[TAG, row] = i
+                lines.starts[TAG, row] = begin + 1 if block[begin] == APOSTROPHE else begin
+                lines.ends[TAG, row] = i
             elif count == 3 or tagged:
-                fault = HEAD
+                status = HEAD
             else:
-                starts[count, row] = begin
-                ends[count, row] = i
+                lines.starts[count, row] = begin
+                lines.ends[count, row] = i
                 count += 1
-            i = skip_marked(block, i, end, gap)
+            i = skip_members(block, i, end, gap)
         if i == end:
-            fault = NO_BAR
+            status = NO_BAR
         first = out
-        while i < end and fault == GOOD:
-            # A namespace: its name follows the bar at once.
+        while i < end and status == GOOD:
+            # A namespace: its name comes directly after the bar.
             name = i + 1
-            name_end = i = find_marked(block, name, end, ending)
+            name_end = i = find_member(block, name, end, ending)
             scaled = False
             if i < end and block[i] == COLON:
                 begin = i + 1
-                i = find_marked(block, begin, end, stop)
-                # A scale of 1, written 1 or 1.0, is no scale.
+                i = find_member(block, begin, end, stop)
+                # A scale of 1, written 1 or 1.0, changes nothing.
                 scaled = begin == i or block[begin] != ONE
                 for j in range(begin + 1, i):
                     if block[j] != (POINT if j == begin + 1 else ZERO):
@@ -131,44 +161,44 @@ def split_lines(
             if not scaled:
                 bare = find_either(block, i, end, BAR, COLON)
                 if bare == end or block[bare] == BAR:
-                    out = copy_words(block, i, bare, gap, text, first, out)
+                    out = copy_words(block, i, bare, gap, lines.text, first, out)
                     i = bare
-            i = skip_marked(block, i, end, gap)
+            i = skip_members(block, i, end, gap)
             while i < end and block[i] != BAR:
                 begin = i
-                colon = find_marked(block, i, end, ending)
+                colon = find_member(block, i, end, ending)
                 valued = colon < end and block[colon] == COLON
-                i = find_marked(block, colon, end, stop) if valued else colon
+                i = find_member(block, colon, end, stop) if valued else colon
                 if not valued and not scaled:
                     if out > first:
-                        text[out] = SPACE
+                        lines.text[out] = SPACE
                         out += 1
-                    out = copy_bytes(block, begin, i, text, out)
+                    out = copy_bytes(block, begin, i, lines.text, out)
                 else:
                     if colon == begin:
-                        fault = NAMELESS
-                    features[feature, 0] = name
-                    features[feature, 1] = name_end
-                    features[feature, 2] = begin
-                    features[feature, 3] = colon
-                    features[feature, 4] = colon + 1
-                    features[feature, 5] = i
-                    features[feature, 6] = scale - 1 if scaled else -1
-                    features[feature, 7] = row
-                    features[feature, 8] = 0
-                    values[feature] = 1.0
+                        status = NAMELESS
+                    features.bounds[feature, SPACE_START] = name
+                    features.bounds[feature, SPACE_END] = name_end
+                    features.bounds[feature, NAME_START] = begin
+                    features.bounds[feature, NAME_END] = colon
+                    features.bounds[feature, VALUE_START] = colon + 1
+                    features.bounds[feature, VALUE_END] = i
+                    features.rows[feature] = row
+                    features.scales[feature] = scale - 1 if scaled else -1
+                    features.values[feature] = 1.0
+                    features.exact[feature] = True
                     if valued:
                         value, exact = parse_number(block, colon + 1, i)
-                        values[feature] = value
-                        features[feature, 8] = 0 if exact else 1
+                        features.values[feature] = value
+                        features.exact[feature] = exact
                     feature += 1
-                i = skip_marked(block, i, end, gap)
-        lines[row] = line
-        status[row] = fault
+                i = skip_members(block, i, end, gap)
+        lines.numbers[row] = number
+        lines.status[row] = status
         row += 1
-        line += 1
-        offsets[row] = out
-        bounds[row] = feature
+        number += 1
+        lines.offsets[row] = out
+        lines.features[row] = feature
         at = after
     return row, feature, scale
 
@@ -183,7 +213,7 @@ def copy_words(block: Any, start: Any, stop: Any, gap: Any, out: Any, first: Any
     while stop > start and gap[block[stop - 1]]:
         stop -= 1
     source = block[start:stop]
-    # Most texts have single spaces already, which takes but a look (on vectors) and a copy.
+    # Most texts have single spaces already: this loop is vectorized, and all is copied at once.
     odd = 0
     for i in range(source.shape[0] - 1):
         odd |= int(source[i] == TAB) | (int(source[i] == SPACE) & int(source[i + 1] == SPACE))
@@ -208,192 +238,205 @@ def copy_words(block: Any, start: Any, stop: Any, gap: Any, out: Any, first: Any
     return first + written
 
 
-def name_features(block: Any, features: Any, offsets: Any, out: Any) -> Any:
-    """Write the name of each feature, ``ns^name`` or ``name`` in the namespace without a name."""
+def copy_names(block: Any, bounds: Any, offsets: Any, out: Any) -> Any:
+    """Write the name of each feature: ``ns^name``, or ``name`` if the namespace has no name."""
     at = 0
     offsets[0] = 0
-    for k in range(features.shape[0]):
-        if features[k, 1] > features[k, 0]:
-            at = copy_bytes(block, features[k, 0], features[k, 1], out, at)
+    for k in range(bounds.shape[0]):
+        if bounds[k, SPACE_END] > bounds[k, SPACE_START]:
+            at = copy_bytes(block, bounds[k, SPACE_START], bounds[k, SPACE_END], out, at)
             out[at] = CARET
             at += 1
-        at = copy_bytes(block, features[k, 2], features[k, 3], out, at)
+        at = copy_bytes(block, bounds[k, NAME_START], bounds[k, NAME_END], out, at)
         offsets[k + 1] = at
 
 
 @cache
-def _split_lines() -> Any:
+def _compiled_split() -> Any:
     from numba import types
 
     from sureline.kernels.compiling import array, compiled, f8, flag, given, i8
 
-    u1 = types.uint8
-    signature = types.UniTuple(i8, 3)(
-        *(given(u1), given(flag, 2), array(i8, 2), array(i8, 2), array(i8), array(i8), array(i8)),
-        *(array(u1), array(i8, 2), array(f8), array(i8, 2), array(i8), i8),
+    u1, ints, table = types.uint8, array(i8), array(i8, 2)
+    lines = types.NamedTuple((table, table, ints, ints, ints, array(u1), ints), Lines)
+    features = types.NamedTuple((table, array(f8), array(flag), ints, ints), Features)
+    inlined = (find_byte, find_either, find_member, skip_members)
+    return compiled(
+        split_lines,
+        types.UniTuple(i8, 3)(given(u1), given(flag, 2), lines, features, table, i8),
+        (*inlined, copy_bytes, copy_words, parse_number),
     )
-    inlined = (find_byte, find_either, find_marked, skip_marked)
-    return compiled(split_lines, signature, (*inlined, copy_bytes, copy_words, parse_number))
 
 
 @cache
-def _name_features() -> Any:
+def _compiled_names() -> Any:
     from numba import types
 
     from sureline.kernels.compiling import array, compiled, given, i8
 
     u1 = types.uint8
     signature = types.void(given(u1), given(i8, 2), array(i8), array(u1))
-    return compiled(name_features, signature, (copy_bytes,))
+    return compiled(copy_names, signature, (copy_bytes,))
 
 
-_MARKS = np.array([_GAP, _END, _STOP])
+class _Split(NamedTuple):
+    """A block of lines split into their parts."""
 
-
-class _Lines(NamedTuple):
-    """A block of lines taken apart; see `split_lines`."""
-
-    block: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    status: NDArray[np.int64]
-    text: pa.LargeStringArray
-    features: NDArray[np.int64]
-    values: NDArray[np.float64]
+    block: LineBlock
+    lines: Lines
+    features: Features
     scales: NDArray[np.int64]
-    bounds: NDArray[np.int64]
+
+    def token(self, what: int, row: int | np.integer[Any]) -> bytes:
+        """A part of the head of a line."""
+        return self.block.data[self.lines.starts[what, row] : self.lines.ends[what, row]]
+
+    def strings(self, what: int) -> pa.LargeStringArray:
+        """A part of the head of all lines."""
+        return gather_fields(self.block.bytes, self.lines.starts[what], self.lines.ends[what])
 
 
-def _split(data: bytes, first_line: int) -> _Lines:
-    """Take a block of lines apart."""
-    size = data.count(b"\n") + 1
-    tokens = 0
-    scaled = 0
-    block = np.frombuffer(data, np.uint8)
-    if b":" in data:
-        scaled = data.count(b"|")
-        tokens = int(np.count_nonzero(block <= SPACE)) + scaled + size
-    starts, ends = np.empty((4, size), np.int64), np.empty((4, size), np.int64)
-    numbers, status = np.empty(size, np.int64), np.empty(size, np.int64)
-    offsets, bounds = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
-    text = np.empty(len(data) + 1, np.uint8)
-    features, values = np.empty((tokens, 9), np.int64), np.empty(tokens)
-    scales = np.empty((scaled, 3), np.int64)
-    n, found, several = _split_lines()(
-        *(block, _MARKS, starts, ends, numbers, status, offsets, text),
-        *(features, values, scales, bounds, first_line),
+def _split(block: LineBlock) -> _Split:
+    """Split a block of lines into their parts."""
+    size, most, most_scales = block.n_lines, 0, 0
+    if b":" in block.data:
+        most_scales = block.data.count(b"|")
+        most = int(np.count_nonzero(block.bytes <= SPACE)) + most_scales + size
+    lines = Lines(
+        starts=np.empty((4, size), np.int64),
+        ends=np.empty((4, size), np.int64),
+        numbers=np.empty(size, np.int64),
+        status=np.empty(size, np.int64),
+        offsets=np.empty(size + 1, np.int64),
+        text=np.empty(len(block.data) + 1, np.uint8),
+        features=np.empty(size + 1, np.int64),
     )
-    return _Lines(
-        block,
-        starts[:, :n],
-        ends[:, :n],
-        numbers[:n],
-        status[:n],
-        strings(offsets[: n + 1], text[: offsets[n]].copy()),
-        features[:found],
-        values[:found],
-        scales[:several],
-        bounds[: n + 1],
+    features = Features(
+        bounds=np.empty((most, 6), np.int64),
+        values=np.empty(most),
+        exact=np.empty(most, np.bool_),
+        rows=np.empty(most, np.int64),
+        scales=np.empty(most, np.int64),
     )
+    scales = np.empty((most_scales, 3), np.int64)
+    n, n_features, n_scales = _compiled_split()(
+        block.bytes, BYTE_SETS, lines, features, scales, block.first_line
+    )
+    lines = Lines(
+        starts=lines.starts[:, :n],
+        ends=lines.ends[:, :n],
+        numbers=lines.numbers[:n],
+        status=lines.status[:n],
+        offsets=lines.offsets[: n + 1],
+        text=lines.text[: lines.offsets[n]].copy(),
+        features=lines.features[: n + 1],
+    )
+    features = Features._make(each[:n_features] for each in features)
+    return _Split(block, lines, features, scales[:n_scales])
 
 
-def read_vw(source: Utf8, ask: Ask, bad: BadRows) -> Iterator[Part]:
-    """Read VW lines as parts of about `ask.batch_bytes`."""
-    for lines in line_blocks(source, ask.batch_bytes):
-        split = _split(lines.data, lines.first_line)
-        if not len(split.numbers):
+def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
+    """Read VW lines as raw batches.
+
+    Parameters
+    ----------
+    stream : ByteStream
+        The bytes of the file.
+    options : ReadOptions
+        What to read.
+    bad : BadRows
+        Counts the bad rows, or raises the error of the first.
+    """
+    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
+        split = _split(block)
+        lines = split.lines
+        if not len(lines.numbers):
             continue
-        faults = Faults()
-        for row in np.flatnonzero(split.status):
-            faults.add(int(row), _complaint(int(split.status[row])))
-        faults.check_text(split.text, "text", ask.encoding)
-        label = None
-        if ask.labelled:
-            label = gather(split.block, split.starts[LABEL], split.ends[LABEL])
-            faults.check_text(label, "label", ask.encoding)
-            faults.check_label(label)
-        table = None
-        if ask.keep:
-            tag = gather(split.block, split.starts[TAG], split.ends[TAG])
-            faults.check_text(tag, "tag", ask.encoding)
+        errors = RowErrors(options)
+        for row in np.flatnonzero(lines.status):
+            errors.add(row, _REASONS[int(lines.status[row])])
+        text = string_array(lines.offsets, lines.text)
+        errors.check_text(text, "text")
+        label = table = None
+        if options.labelled:
+            label = split.strings(LABEL)
+            errors.check_text(label, "label")
+            errors.check_label(label)
+        if options.keep:
+            tag = split.strings(TAG)
+            errors.check_text(tag, "tag")
             table = pa.RecordBatch.from_arrays([tag], names=["tag"])
-        part = Part(
-            split.numbers,
-            text=split.text,
-            given=_given(split, faults, ask.encoding),
+        rows = Batch(
+            text=text,
+            named_features=_named_features(split, errors),
             label=label,
-            labels="numbers",
-            weight=_weights(split, faults),
+            weight=_weights(split, errors),
             table=table,
         )
-        yield faults.settle(part, bad, source.name)
+        raw = RawBatch(rows, lines.numbers, labels="numeric")
+        yield errors.drop_bad(raw, bad, stream.name)
 
 
-def _complaint(status: int) -> str:
-    """What is wrong with a line."""
-    if status == NO_BAR:
-        return "the line has no '|' before its features"
-    if status == HEAD:
-        return "before the '|' come more than a label, an importance, a base and a tag"
-    return "a feature has a value and no name"
-
-
-def _weights(split: _Lines, faults: Faults) -> NDArray[np.float64] | None:
-    """The importance of each line, 1 where none is written; None where no line has one."""
-    # The base is not used, but a line whose base is no number is damaged.
-    for row in np.flatnonzero(split.ends[BASE]):
-        if not np.isfinite(_number(split, BASE, int(row))):
-            faults.add(int(row), "the base before the '|' is not a number")
-    written = np.flatnonzero(split.ends[WEIGHT])
+def _weights(split: _Split, errors: RowErrors) -> NDArray[np.float64] | None:
+    """The importance of each line, 1 if none is written; None if no line has one."""
+    # The base is not used, but a line whose base is not a number is damaged.
+    for row in np.flatnonzero(split.lines.ends[BASE]):
+        if not np.isfinite(read_number(split.token(BASE, row))):
+            errors.add(row, "the base before the '|' is not a number")
+    written = np.flatnonzero(split.lines.ends[WEIGHT])
     if not len(written):
         return None
-    weights = np.ones(len(split.numbers))
+    weights = np.ones(len(split.lines.numbers))
     known: dict[bytes, float] = {}
     for row in written:
-        token = bytes(split.block[split.starts[WEIGHT, row] : split.ends[WEIGHT, row]])
+        token = split.token(WEIGHT, row)
         if token not in known:
             known[token] = read_number(token)
         weights[row] = known[token]
         if not (np.isfinite(weights[row]) and weights[row] >= 0.0):
-            shown = token.decode("utf-8", "replace")
-            faults.add(int(row), f"the importance {shown!r} is not a number from 0 up")
+            errors.add(row, f"the importance {shorten(token)} is not a number from 0 up")
     return weights
 
 
-def _number(split: _Lines, what: int, row: int) -> float:
-    """The number that stands in the head of a line."""
-    return read_number(bytes(split.block[split.starts[what, row] : split.ends[what, row]]))
-
-
-def _given(split: _Lines, faults: Faults, encoding: str) -> Given | None:
-    """The features with a value."""
-    features, values, block = split.features, split.values, split.block
+def _named_features(split: _Split, errors: RowErrors) -> NamedFeatures | None:
+    """The features with a value; None if there are none."""
+    features, data = split.features, split.block.data
     scales = np.empty(len(split.scales))
     for number, (start, stop, row) in enumerate(split.scales):
-        scales[number] = read_number(bytes(block[start:stop]))
+        scales[number] = read_number(data[start:stop])
         if not np.isfinite(scales[number]):
-            faults.add(int(row), "the scale of a namespace is not a finite number")
-    if not len(features):
+            errors.add(row, "the scale of a namespace is not a finite number")
+    bounds, values = features.bounds, features.values
+    if not len(values):
         return None
-    for feature in np.flatnonzero(features[:, 8]):
-        _, _, _, _, start, stop, _, row, _ = features[feature]
-        values[feature] = read_number(bytes(block[start:stop]))
-    scaled = features[:, 6] >= 0
-    values[scaled] *= scales[features[scaled, 6]]
+    for feature in np.flatnonzero(~features.exact):
+        values[feature] = read_number(data[slice(*bounds[feature, VALUE_START:])])
+    scaled = features.scales >= 0
+    values[scaled] *= scales[features.scales[scaled]]
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
     for feature in np.flatnonzero(~np.isfinite(narrow)):
-        _, _, _, _, start, stop, _, row, _ = features[feature]
-        shown = bytes(block[start:stop][:40]).decode("utf-8", "replace")
-        faults.add(int(row), f"the value {shown!r} of a feature is not a finite number in 32 bits")
-    offsets = np.empty(len(features) + 1, np.int64)
-    spaces = features[:, 1] - features[:, 0]
-    lengths = spaces + (spaces > 0) + features[:, 3] - features[:, 2]
+        token = shorten(data[slice(*bounds[feature, VALUE_START:])])
+        reason = f"the value {token} of a feature is not a finite number in 32 bits"
+        errors.add(features.rows[feature], reason)
+    names = _feature_names(split.block, bounds)
+    errors.check_utf8(names, "the name of a feature", features.rows)
+    return NamedFeatures(split.lines.features, names, narrow)
+
+
+def _feature_names(block: LineBlock, bounds: NDArray[np.int64]) -> pa.LargeStringArray:
+    """The names of features, each with its namespace."""
+    spaces = bounds[:, SPACE_END] - bounds[:, SPACE_START]
+    lengths = spaces + (spaces > 0) + bounds[:, NAME_END] - bounds[:, NAME_START]
+    offsets = np.empty(len(bounds) + 1, np.int64)
     out = np.empty(int(lengths.sum()), np.uint8)
-    _name_features()(block, features, offsets, out)
-    names = strings(offsets, out)
-    for broken in rows_not_utf8(names):
-        said = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
-        faults.add(int(features[broken, 7]), f"the name of a feature is not valid {said}")
-    return Given(split.bounds, names, narrow)
+    _compiled_names()(block.bytes, bounds, offsets, out)
+    return string_array(offsets, out)
+
+
+def _matches(sample: Sample) -> bool:
+    """Whether a first line has a label, weights and a tag, or none of them, before a bar."""
+    return _LINE.match(sample.line) is not None
+
+
+FORMAT = Format("vw", ("vw",), _matches, read)

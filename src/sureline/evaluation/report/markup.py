@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from sureline.data.surrogates import mend_surrogates
+from sureline.data.surrogates import replace_surrogates
 
 VOID = frozenset({"br", "link", "meta", "col"})
 # Control characters are shown as the signs that stand for them; tabs and line ends stay.
@@ -35,7 +35,7 @@ def visible(text: str) -> str:
     >>> visible("a\x00b\ud83d")
     'a␀b�'
     """
-    return mend_surrogates(text).translate(SIGNS)
+    return replace_surrogates(text).translate(SIGNS)
 
 
 def element(name: str, /, *children: Any, **attributes: Any) -> Markup:

@@ -12,7 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from sureline.data import Batch, as_labels
-from sureline.data.shuffle import concatenate
+from sureline.data.batch import concatenate
 from sureline.errors import DataError
 from sureline.estimators import TextFeatures
 

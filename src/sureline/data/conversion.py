@@ -1,4 +1,4 @@
-"""The Python door: texts and labels from lists, NumPy, pandas, Polars and Arrow."""
+"""Texts and labels from Python objects: lists, NumPy, pandas, Polars and Arrow."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sureline.data.formats.string_slices import rows_not_utf8
-from sureline.data.labels import is_stringlike, plain
-from sureline.data.surrogates import mend_surrogates
+from sureline.data.arrow_arrays import (
+    combine_chunks,
+    decode,
+    is_binary,
+    is_string,
+    null_mask,
+    rows_not_utf8,
+)
+from sureline.data.surrogates import replace_surrogates
 from sureline.errors import DataError, InvalidParameter
 
 _STR = {str}
 _LARGE = pa.large_string()
-_TWO = struct.Struct("=2q")
+_OFFSETS = struct.Struct("=2q")
 
 
 def as_text(X: Any) -> pa.LargeStringArray:
@@ -28,7 +34,7 @@ def as_text(X: Any) -> pa.LargeStringArray:
     ----------
     X : iterable of str
         A list, tuple or iterator of strings, a NumPy array, a pandas or Polars series, a pyarrow
-        array, or anything that speaks the Arrow C data interface.
+        array, or anything that implements the Arrow C data interface.
 
     Returns
     -------
@@ -42,18 +48,18 @@ def as_text(X: Any) -> pa.LargeStringArray:
     ['one', 'two']
     """
     if type(X) is list:
-        return _from_list(X)
+        return _text_from_list(X)
     if isinstance(X, str | bytes | bytearray):
         what = "one text" if isinstance(X, str) else "bytes"
         raise InvalidParameter(f"give a list of texts, not {what}: [text]")
     if isinstance(X, Mapping | Set):
         raise InvalidParameter(f"give a list of texts, not a {type(X).__name__}")
     if isinstance(X, np.ndarray):
-        return _from_numpy(X)
-    array = _arrow(X, "texts")
+        return _text_from_numpy(X)
+    array = _from_arrow_interface(X, "texts")
     if array is not None:
-        return _from_arrow(array)
-    return _from_list(_listed(X, "texts"))
+        return _text_from_arrow(array)
+    return _text_from_list(_as_list(X, "texts"))
 
 
 def as_labels(y: Any) -> NDArray[Any]:
@@ -63,13 +69,13 @@ def as_labels(y: Any) -> NDArray[Any]:
     ----------
     y : iterable
         A list, tuple or iterator, a NumPy array, a pandas or Polars series, a pyarrow array, or
-        anything that speaks the Arrow C data interface.
+        anything that implements the Arrow C data interface.
 
     Returns
     -------
     numpy.ndarray
-        One label a row, none missing. Strings are a NumPy array of str; of objects where one ends
-        in a NUL character, which NumPy would drop.
+        One label per row, none missing. Strings are an array of str, or of objects if one ends in
+        a NUL character, which NumPy would drop.
 
     Examples
     --------
@@ -81,16 +87,16 @@ def as_labels(y: Any) -> NDArray[Any]:
     if isinstance(y, np.ndarray):
         array = y
     elif isinstance(y, str | bytes | bytearray):
-        raise InvalidParameter("give a list of labels, one a row, not one label")
+        raise InvalidParameter("give a list of labels, one per row, not one label")
     elif isinstance(y, Mapping | Set):
-        raise InvalidParameter(f"give a list of labels, one a row, not a {type(y).__name__}")
+        raise InvalidParameter(f"give a list of labels, one per row, not a {type(y).__name__}")
     else:
-        found = None if isinstance(y, list | tuple) else _arrow(y, "labels")
+        found = None if isinstance(y, list | tuple) else _from_arrow_interface(y, "labels")
         if found is not None:
             return _labels_from_arrow(found)
-        array = _labels_from_list(_listed(y, "labels"))
+        array = _labels_from_list(_as_list(y, "labels"))
     if array.ndim == 0:
-        raise InvalidParameter("give a list of labels, one a row, not one label")
+        raise InvalidParameter("give a list of labels, one per row, not one label")
     if array.dtype.kind == "f" and np.isnan(array).any():
         row = int(np.argmax(np.isnan(array).reshape(len(array), -1).any(axis=1)))
         raise DataError(f"row {row}: the label is missing (NaN); leave such rows out")
@@ -101,68 +107,56 @@ def as_labels(y: Any) -> NDArray[Any]:
     return array
 
 
-def _listed(values: Any, what: str) -> list[Any]:
-    """What an iterable holds."""
+def _as_list(values: Any, what: str) -> list[Any]:
+    """The values of an iterable."""
     if not isinstance(values, Iterable):
         raise InvalidParameter(f"give a list of {what}, not {type(values).__name__}")
     return list(values)
 
 
-def _arrow(values: Any, what: str) -> pa.Array | None:
-    """An Arrow array from what speaks Arrow; None for all else."""
+def _from_arrow_interface(values: Any, what: str) -> pa.Array | None:
+    """The Arrow array of an object that has one; None for all others."""
     if isinstance(values, pa.ChunkedArray):
-        return _one(values)
+        return combine_chunks(values)
     if isinstance(values, pa.Array):
-        return values
+        return decode(values)
     if hasattr(values, "column_names") or hasattr(values, "columns"):
         raise InvalidParameter(f"give one column of {what}, not a table: table['column']")
     try:
         if hasattr(values, "__arrow_c_array__"):
-            return pa.array(values)
+            return decode(pa.array(values))
         if hasattr(values, "__arrow_c_stream__"):
-            return _one(pa.chunked_array(values))
+            return combine_chunks(pa.chunked_array(values))
     except (pa.ArrowException, UnicodeEncodeError, TypeError):
-        return None  # such as a series of objects: its values tell what is wrong
+        return None  # such as a series of objects: reading its values shows what is wrong
     return None
 
 
-def _one(chunked: pa.ChunkedArray) -> pa.Array:
-    """All chunks as one array; without a copy if there is one chunk."""
-    if chunked.num_chunks == 1:
-        return chunked.chunk(0)
-    if not chunked.num_chunks:
-        return pa.array([], chunked.type)
-    chunks = [plain(chunk) for chunk in chunked.chunks]
-    if is_stringlike(chunks[0].type):  # together they may be more than 2 GB
-        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
-    return pa.concat_arrays(chunks)
-
-
-def _from_arrow(array: pa.Array) -> pa.LargeStringArray:
-    """Texts from an Arrow array."""
-    array = plain(array)
-    kind = array.type
+def _check_not_null(array: pa.Array, what: str, remedy: str) -> None:
+    """Raise a DataError at the first null."""
     if array.null_count:
-        row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row}: the text is missing (null); leave it out or give ''")
+        row = int(np.argmax(null_mask(array)))
+        raise DataError(f"row {row}: the {what} is missing (null); {remedy}")
+
+
+def _text_from_arrow(array: pa.Array) -> pa.LargeStringArray:
+    """Texts from a decoded Arrow array."""
+    kind = array.type
+    _check_not_null(array, "text", "leave it out or give ''")
     if pa.types.is_null(kind):
-        return pa.array([], pa.large_string())
-    if not is_stringlike(kind):
-        raise DataError(f"texts must be strings, not {kind}{_decode_hint(str(kind))}")
+        return pa.array([], _LARGE)
+    if not is_string(kind):
+        hint = "; decode them first (text.decode('utf-8'))" if is_binary(kind) else ""
+        raise DataError(f"texts must be strings, not {kind}{hint}")
     if not pa.types.is_large_string(kind):
-        array = array.cast(pa.large_string())
+        array = array.cast(_LARGE)
     bad = rows_not_utf8(array)
     if bad:
         raise DataError(f"row {bad[0]}: the text is not valid UTF-8; decode it first")
     return array
 
 
-def _decode_hint(kind: str) -> str:
-    """What to do about bytes."""
-    return "; decode them first (text.decode('utf-8'))" if "binary" in kind else ""
-
-
-def _from_numpy(array: NDArray[Any]) -> pa.LargeStringArray:
+def _text_from_numpy(array: NDArray[Any]) -> pa.LargeStringArray:
     """Texts from a NumPy array."""
     if array.ndim != 1:
         raise InvalidParameter(
@@ -172,33 +166,30 @@ def _from_numpy(array: NDArray[Any]) -> pa.LargeStringArray:
         raise DataError("texts must be strings, not bytes; decode them first (np.char.decode)")
     if array.dtype.kind not in "UOT":
         raise DataError(f"texts must be strings, not {array.dtype}")
-    return _from_list(array.tolist())
+    return _text_from_list(array.tolist())
 
 
-def _from_list(texts: list[Any]) -> pa.LargeStringArray:
+def _text_from_list(texts: list[Any]) -> pa.LargeStringArray:
     """Texts from a list."""
     # Arrow would take bytes for text and None for null.
     kinds = set(map(type, texts))
     if kinds != _STR:
         _check_strings(texts, kinds)
     if len(texts) == 1:
-        return _single(texts[0])
+        return _from_one(texts[0])
     try:
-        return _whole(pa.array(texts, _LARGE))
+        array = pa.array(texts, _LARGE)
     except UnicodeEncodeError:
-        return _whole(pa.array([mend_surrogates(text) for text in texts], _LARGE))
+        array = pa.array([replace_surrogates(text) for text in texts], _LARGE)
+    # Arrow makes chunks of a list of more than 2 GB.
+    return combine_chunks(array) if isinstance(array, pa.ChunkedArray) else array
 
 
-def _single(text: str) -> pa.LargeStringArray:
-    """One text: programs ask for predictions of one text very often."""
-    data = mend_surrogates(text).encode("utf-8")
-    buffers = [None, pa.py_buffer(_TWO.pack(0, len(data))), pa.py_buffer(data)]
+def _from_one(text: str) -> pa.LargeStringArray:
+    """One text: the fast path of programs that predict one text at a time."""
+    data = replace_surrogates(text).encode("utf-8")
+    buffers = [None, pa.py_buffer(_OFFSETS.pack(0, len(data))), pa.py_buffer(data)]
     return pa.Array.from_buffers(_LARGE, 1, buffers, 0)
-
-
-def _whole(made: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """What Arrow makes of a long list may come in chunks."""
-    return _one(made) if isinstance(made, pa.ChunkedArray) else made
 
 
 def _check_strings(texts: list[Any], kinds: set[type]) -> None:
@@ -219,7 +210,7 @@ def _check_strings(texts: list[Any], kinds: set[type]) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether this stands for a value that is not there: None, NaN, or pandas' NA and NaT."""
+    """Whether this is a missing value: None, NaN, or pandas' NA and NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
@@ -234,7 +225,7 @@ def _labels_from_list(labels: list[Any]) -> NDArray[Any]:
     if str in kinds and not all(issubclass(kind, str) for kind in kinds):
         row = next(row for row, label in enumerate(labels) if type(label) is not type(labels[0]))
         raise DataError(
-            f"row {row}: the label {labels[row]!r} is not of the type of those before it; make all "
+            f"row {row}: the label {labels[row]!r} has another type than those before it; make all "
             "labels strings, or all numbers"
         )
     if kinds and all(issubclass(kind, str) for kind in kinds):
@@ -243,23 +234,20 @@ def _labels_from_list(labels: list[Any]) -> NDArray[Any]:
 
 
 def _strings(labels: list[str]) -> NDArray[Any]:
-    """Strings as NumPy has them; as objects where it would drop a NUL at the end."""
+    """A NumPy array of str, or of objects if NumPy would drop a NUL at the end of one."""
     if any(label.endswith("\0") for label in labels):
         return np.array(labels, dtype=object)
     return np.array(labels, dtype=np.str_)
 
 
 def _labels_from_arrow(array: pa.Array) -> NDArray[Any]:
-    """Labels from an Arrow array."""
-    array = plain(array)
-    if array.null_count:
-        row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        raise DataError(f"row {row}: the label is missing (null); leave such rows out")
-    if is_stringlike(array.type):
-        codes = pc.dictionary_encode(array.cast(pa.large_string()))
+    """Labels from a decoded Arrow array."""
+    _check_not_null(array, "label", "leave such rows out")
+    if is_string(array.type):
+        codes = pc.dictionary_encode(array.cast(_LARGE))
         names = _strings(codes.dictionary.to_pylist())
         labels: NDArray[Any] = names[codes.indices.to_numpy(zero_copy_only=False)]
         return labels
-    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+    if is_binary(array.type):
         raise DataError("labels must be strings, not bytes; decode them first")
     return np.asarray(array.to_numpy(zero_copy_only=False))

@@ -1,11 +1,11 @@
-"""The data set that comes with sureline, so that the demonstration needs no download."""
+"""The data set included in sureline, so that the demo needs no download."""
 
 from __future__ import annotations
 
 import re
 from importlib.resources import files
 
-# A label starts a message; a line without one goes on with the message before it.
+# A message starts with its label; a line without one continues the message before it.
 _START = re.compile(r"^(ham|spam)\t", re.MULTILINE)
 
 
@@ -13,7 +13,7 @@ def sms_spam() -> tuple[list[str], list[str]]:
     """The SMS Spam Collection v1: text messages, each labelled ``"ham"`` or ``"spam"``.
 
     It was collected by Almeida, Gómez Hidalgo and Yamakami (2011) and comes under the licence
-    CC BY 4.0; ``sms-spam.ATTRIBUTION.txt`` beside this file says more.
+    CC BY 4.0; see ``sms-spam.ATTRIBUTION.txt`` beside this file.
 
     Returns
     -------
@@ -32,5 +32,5 @@ def sms_spam() -> tuple[list[str], list[str]]:
     table = files("sureline.data").joinpath("sms-spam.tsv").read_text(encoding="utf-8")
     _, *fields = _START.split(table)
     labels, messages = fields[::2], fields[1::2]
-    # The file breaks its one two-line message inside a word, so nothing takes the break's place.
+    # The file breaks its one two-line message inside a word: join the lines without a space.
     return [message.replace("\n", "") for message in messages], labels

@@ -46,15 +46,15 @@ def test_fasttext_labels_can_be_read_as_numbers(one):
         ("1 |x NUL\0 é", "NUL\0 é"),
     ],
 )
-def test_bare_vw_features_become_words(one, line, text):
+def test_vw_features_without_values_become_words(one, line, text):
     batch = one("vw", line)
     assert batch.text.to_pylist() == [text]
-    assert batch.given is None
+    assert batch.named_features is None
     assert batch.weight is None
     assert batch.label.to_pylist() == [1]
 
 
-def test_vw_features_with_values_are_given(one):
+def test_vw_features_with_values_are_named_features(one):
     batch = one(
         "vw",
         "1 | a b:2 c:-1.5e1 d",
@@ -63,14 +63,14 @@ def test_vw_features_with_values_are_given(one):
         "1 |n:2 u",
     )
     assert batch.text.to_pylist() == ["a d", "only words", "y", ""]
-    assert batch.given.offsets.tolist() == [0, 2, 2, 6, 7]
-    assert batch.given.names.to_pylist() == ["b", "c", "n^x", "m^z", "m^w", "k^v", "n^u"]
-    assert batch.given.values.dtype == np.float32
-    assert batch.given.values.tolist() == [2.0, -15.0, 3.0, 0.5, 2.0, 0.5, 2.0]
-    middle = batch.slice(1, 3).given
+    assert batch.named_features.offsets.tolist() == [0, 2, 2, 6, 7]
+    assert batch.named_features.names.to_pylist() == ["b", "c", "n^x", "m^z", "m^w", "k^v", "n^u"]
+    assert batch.named_features.values.dtype == np.float32
+    assert batch.named_features.values.tolist() == [2.0, -15.0, 3.0, 0.5, 2.0, 0.5, 2.0]
+    middle = batch.slice(1, 3).named_features
     assert middle.offsets.tolist() == [0, 0, 4]
     assert middle.names.to_pylist() == ["n^x", "m^z", "m^w", "k^v"]
-    taken = batch.take([3, 0]).given
+    taken = batch.take([3, 0]).named_features
     assert taken.offsets.tolist() == [0, 1, 3]
     assert taken.names.to_pylist() == ["n^u", "b", "c"]
     assert taken.values.tolist() == [2.0, 2.0, -15.0]
@@ -79,7 +79,7 @@ def test_vw_features_with_values_are_given(one):
 def test_long_namespaces_are_repeated_for_every_feature(one):
     name = "n" * 1000
     batch = one("vw", f"1 |{name} " + " ".join(f"{letter}:1" for letter in "abcdefgh"))
-    assert batch.given.names.to_pylist() == [f"{name}^{letter}" for letter in "abcdefgh"]
+    assert batch.named_features.names.to_pylist() == [f"{name}^{letter}" for letter in "abcdefgh"]
 
 
 def test_the_head_of_a_vw_line(one):

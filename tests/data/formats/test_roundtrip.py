@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sureline.data import Batch, Reader
-from sureline.data.formats import blocks
-from sureline.data.formats import csv as delimited
+from sureline.data.formats import line_blocks
 from sureline.errors import DataError, SurelineError
 
 TEXTS = [
@@ -48,7 +47,7 @@ def write_delimited(path: Path, texts: list[str], labels: list, delimiter: str) 
 
 
 def write(path: Path, texts: list[str], labels: list) -> Path:
-    """Write rows in the format that the name of the file tells."""
+    """Write rows in the format of the file's extension."""
     kind = path.name.split(".")[1]
     table = pa.table({"label": pa.array(labels), "text": pa.array(texts, pa.string())})
     if kind in ("csv", "tsv"):
@@ -241,8 +240,7 @@ def test_a_very_long_quoted_field_is_read(tmp_path):
 
 @pytest.mark.parametrize(("kind", "row"), [("csv", '"x{}"\n'), ("ft", "__label__a x{}\n")])
 def test_a_row_that_never_ends_is_an_error(tmp_path, monkeypatch, kind, row):
-    for module in (blocks, delimited):
-        monkeypatch.setattr(module, "LONGEST_ROW", 5000)
+    monkeypatch.setattr(line_blocks, "LONGEST_ROW", 5000)
     file = tmp_path / f"rows.{kind}"
     file.write_text("text\n" * (kind == "csv") + row.format("y" * 20_000))
     with pytest.raises(DataError, match="the row is longer than 1 GiB; look for a quote"):

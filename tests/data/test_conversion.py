@@ -197,7 +197,7 @@ def test_arrow_strings_that_are_not_utf8():
         (pd.Series([1.0, None]), "row 1: the label is missing"),
         (pa.array([1, None]), r"row 1: the label is missing \(null\)"),
         (pa.array([b"a"]), "labels must be strings, not bytes"),
-        (["a", 1], "row 1: the label 1 is not of the type of those before it"),
+        (["a", 1], "row 1: the label 1 has another type than those before it"),
     ],
 )
 def test_labels_that_are_missing_or_mixed(labels, said):

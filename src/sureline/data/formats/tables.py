@@ -1,0 +1,141 @@
+"""What Parquet and Arrow have in common: tables with typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sureline.data.arrow_arrays import decode, is_binary, is_string
+from sureline.data.bad_rows import BadRows
+from sureline.data.batch import Batch
+from sureline.data.byte_streams import ByteStream
+from sureline.data.columns import SelectedColumns
+from sureline.data.labels import AS_TEXT, cast_label
+from sureline.data.raw_batch import RawBatch, RowErrors
+from sureline.data.read_options import ReadOptions
+from sureline.errors import DataError
+
+# The least and the most rows of a batch.
+_ROWS = (16, 2**16)
+
+
+class TableRows(NamedTuple):
+    """Some rows of a table: the columns that were read, by their position."""
+
+    columns: SelectedColumns
+    arrays: dict[int, pa.Array]
+    n_rows: int
+
+
+def read_rows(
+    tables: Iterator[TableRows], stream: ByteStream, kind: str, options: ReadOptions, bad: BadRows
+) -> Iterator[RawBatch]:
+    """Convert the rows of a Parquet or Arrow file to raw batches.
+
+    Parameters
+    ----------
+    tables : iterator of TableRows
+        The rows; getting the next ones may raise what Arrow raises for a damaged file.
+    stream : ByteStream
+        The file that they come from.
+    kind : str
+        What messages call the format, with its article.
+    options : ReadOptions
+        What to read.
+    bad : BadRows
+        Counts the bad rows, or raises the error of the first.
+    """
+    done = 0
+    while True:
+        try:
+            table = next(tables, None)
+        except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
+            message = " ".join(str(error).split())[:200]
+            raise DataError(
+                f"{stream.name} is damaged, truncated or not {kind} file ({message}); get it again"
+            ) from None
+        if table is None:
+            return
+        if table.n_rows:
+            yield _raw_batch(table, done, options, bad, stream.name)
+            done += table.n_rows
+
+
+def read_positions(columns: SelectedColumns, options: ReadOptions) -> list[int]:
+    """The positions of the columns to read, in the order of the file."""
+    return sorted(set(columns.roles.values()) | set(columns.others * options.keep))
+
+
+def rows_per_batch(rows: int, size: int, options: ReadOptions) -> int:
+    """How many rows make a batch, if `rows` of them take `size` bytes."""
+    return int(min(max(options.batch_bytes * rows // max(size, 1), _ROWS[0]), _ROWS[1]))
+
+
+def _raw_batch(
+    table: TableRows, done: int, options: ReadOptions, bad: BadRows, file: str
+) -> RawBatch:
+    """The rows of a table without the bad ones."""
+    columns, arrays, n_rows = table
+    errors = RowErrors(options)
+    text = _as_text(arrays[columns.text], columns.text_name, file)
+    errors.check_text(text, "text")
+    label = weight = others = None
+    if columns.label is not None:
+        label = _as_label(arrays[columns.label], columns.names[columns.label], options, file)
+        if pa.types.is_large_string(label.type):
+            errors.check_text(label, "label")
+        errors.check_label(label)
+    if columns.weight is not None:
+        weight = errors.check_weight(decode(arrays[columns.weight]))
+    if options.keep and columns.others:
+        for column in columns.others:
+            if is_string(arrays[column].type):
+                errors.check_utf8(arrays[column], f"the column {columns.names[column]!r}")
+        others = pa.RecordBatch.from_arrays(
+            [arrays[column] for column in columns.others],
+            names=[columns.names[column] for column in columns.others],
+        )
+    raw = RawBatch(
+        Batch(text=text, label=label, weight=weight, table=others),
+        np.arange(done + 1, done + n_rows + 1),
+        labels="typed",
+        unit="row",
+        text_name=columns.text_name,
+        label_name=columns.label_name,
+    )
+    return errors.drop_bad(raw, bad, file)
+
+
+def _as_text(array: pa.Array, name: str, file: str) -> pa.LargeStringArray:
+    """A column as texts, whichever of Arrow's types of strings it has."""
+    array = decode(array)
+    if is_binary(array.type):
+        # Some writers do not declare that their bytes are UTF-8; this is checked later.
+        return array.cast(pa.large_binary()).view(pa.large_string())
+    if is_string(array.type) or pa.types.is_null(array.type):
+        return array.cast(pa.large_string())
+    raise DataError(
+        f"column {name!r} of {file} holds {array.type}, not text; name the text column (text=...)"
+    )
+
+
+def _as_label(array: pa.Array, name: str, options: ReadOptions, file: str) -> pa.Array:
+    """A column as labels."""
+    label = None
+    try:
+        label = cast_label(array)
+        if label is None and options.label_as_text:
+            label = pc.cast(array, pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        label = None
+    if label is None:
+        raise DataError(
+            f"column {name!r} of {file} holds {array.type}, which cannot be a label: labels are "
+            f"text, whole numbers, numbers or true and false; name another column (label=...) or "
+            f"{AS_TEXT}"
+        )
+    return label

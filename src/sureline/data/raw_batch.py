@@ -1,0 +1,133 @@
+"""Rows as a file format reads them: labels have no final type yet, and bad rows are dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sureline.data.arrow_arrays import null_mask, rows_not_utf8
+from sureline.data.bad_rows import BadRows
+from sureline.data.batch import Batch
+from sureline.data.read_options import ReadOptions
+
+NAME_ENCODING = "name the encoding of the file (encoding='latin-1')"
+
+
+@dataclass(frozen=True)
+class RawBatch:
+    """Rows of one file, with what is needed to type their labels and to report errors.
+
+    Parameters
+    ----------
+    rows : Batch
+        The rows; their labels as the format reads them.
+    lines : int64 array
+        The number of each row's line, or of the row itself, counted from 1.
+    labels : {"typed", "untyped", "numeric"}
+        Labels from a file with types keep theirs; those from a file without are strings; those of
+        some formats are numbers, however written.
+    unit : {"line", "row"}
+        What `lines` counts.
+    text_name, label_name : str or None
+        The names of the columns.
+    """
+
+    rows: Batch
+    lines: NDArray[np.int64]
+    labels: Literal["typed", "untyped", "numeric"] = "untyped"
+    unit: str = "line"
+    text_name: str | None = None
+    label_name: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def take(self, indices: NDArray[np.int64]) -> RawBatch:
+        """Only the rows at `indices`."""
+        return replace(self, rows=self.rows.take(indices), lines=self.lines[indices])
+
+
+@dataclass
+class RowErrors:
+    """What is wrong with the rows of one raw batch; only the first error of a row counts."""
+
+    options: ReadOptions
+    found: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, row: int | np.integer[Any], reason: str, remedy: str = "") -> None:
+        """Note what is wrong with a row, and what to do about it."""
+        self.found.setdefault(int(row), (reason, remedy))
+
+    def check_text(self, array: pa.Array | None, what: str) -> None:
+        """Note the rows that are null or not valid text."""
+        if array is None:
+            return
+        for row in np.flatnonzero(null_mask(array)):
+            self.add(row, f"the {what} is missing (null)")
+        self.check_utf8(array, f"the {what}")
+
+    def check_utf8(
+        self, array: pa.Array, what: str, row_of: NDArray[np.int64] | None = None
+    ) -> None:
+        """Note the rows of strings that are not valid text; `row_of` maps strings to rows."""
+        encoding, remedy = self.options.encoding, "name the encoding of the file (encoding=...)"
+        if self.options.is_utf8:
+            encoding = "UTF-8"
+            remedy = f"{NAME_ENCODING}, or skip bad rows (skip_bad=True)"
+        for at in rows_not_utf8(array):
+            self.add(
+                at if row_of is None else row_of[at], f"{what} is not valid {encoding}", remedy
+            )
+
+    def check_label(self, array: pa.Array | None) -> None:
+        """Note the rows whose label is null, NaN or empty."""
+        if array is None:
+            return
+        missing = null_mask(array)
+        if pa.types.is_large_string(array.type):
+            lengths = pc.fill_null(pc.binary_length(array), 0)
+            missing |= lengths.to_numpy(zero_copy_only=False) == 0
+        elif pa.types.is_floating(array.type):
+            missing |= ~np.isfinite(array.to_numpy(zero_copy_only=False))
+        for row in np.flatnonzero(missing):
+            self.add(row, "the label is missing (empty or null)")
+
+    def check_weight(self, array: pa.Array | None) -> NDArray[np.float64] | None:
+        """Weights as numbers; notes the rows whose weight is not a finite number from 0 up."""
+        if array is None:
+            return None
+        try:
+            values = pc.cast(array, pa.float64(), safe=False)
+        except pa.ArrowInvalid:
+            values = pa.array([_as_float(each) for each in array.to_pylist()], pa.float64())
+        except pa.ArrowNotImplementedError:
+            values = pa.nulls(len(array), pa.float64())
+        weights = np.array(values.to_numpy(zero_copy_only=False), np.float64)
+        for row in np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0))):
+            value = array[int(row)].as_py()
+            self.add(row, f"the weight {value!r} is not a number from 0 up")
+        return weights
+
+    def drop_bad(self, batch: RawBatch, bad: BadRows, file: str) -> RawBatch:
+        """The batch without its bad rows, which are counted; or the error of the first of them."""
+        if not self.found:
+            return batch
+        for row in sorted(self.found):
+            reason, remedy = self.found[row]
+            bad.add(file, int(batch.lines[row]), reason, remedy, batch.unit)
+        good = np.ones(len(batch), np.bool_)
+        good[list(self.found)] = False
+        return batch.take(np.flatnonzero(good))
+
+
+def _as_float(value: Any) -> float | None:
+    """A number from a value of a file; None if it is not one."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
