@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import slow
 from checkpoints import KILLS, position, write_rows
 from cli_runs import COLUMNS, MAIL, command
 
@@ -27,8 +28,8 @@ KEPT = ("--checkpoint", "c.sureline", "--every", "3")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kind", ["texts", "numbers"])
-def test_a_run_killed_at_any_moment_ends_with_the_very_same_file(kind, folder, run):
+@pytest.mark.parametrize("kind", ["texts", *slow("numbers")])
+def test_a_run_killed_at_any_moment_ends_with_exactly_the_same_file(kind, folder, run):
     if kind == "texts":
         write_rows()
         file, options = "rows.csv", ("--features", "vocabulary", "--max-features", "2000")

@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 import numpy as np
+from cases import several
 
 from sureline.model.file import read
 
-KILLS = int(os.environ.get("SURELINE_KILLS", "6"))
+KILLS = int(os.environ.get("SURELINE_KILLS", several(6, 3)))
 
 
 def write_rows(rows: int = 600) -> None:

@@ -527,9 +527,10 @@ def test_new_classes_come_between_rounds_however_rows_are_cut(kind, run):
     assert models[0].classes_.size == (3 if kind == "texts" else 4)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(("kind", "jobs"), [("texts", 2), ("texts", 3), ("numbers", 2)])
-def test_a_run_of_several_jobs_killed_at_any_moment_ends_with_the_very_same_file(
+def test_a_run_of_several_jobs_killed_at_any_moment_ends_with_exactly_the_same_file(
     kind, jobs, folder, run
 ):
     if kind == "texts":

@@ -131,10 +131,10 @@ def _names(rule):
 
 @pytest.mark.parametrize(("rule", "scheme", "covariance", "k"), MANY)
 def test_many_classes_equal_the_oracle(rule, scheme, covariance, k):
-    slow = scheme == "exact" and rule.name.startswith("cw")
+    n, full = (10, 2) if scheme == "exact" and rule.name.startswith("cw") else (30, 4)
     compared = 0
-    for seed in range(several(2 if slow else 4, 2)):
-        X, y = concepts(seed, 4, 10 if slow else 30)
+    for seed in range(several(full, 1)):
+        X, y = concepts(seed, 4, n)
         q = parameters(rule)
         oracle = ManyOracle(rule.name, covariance, q, 4, 4, k, scheme, True)
         prior = Informed(oracle, 4, 4, q.get("initial_variance", 1.0))
