@@ -562,6 +562,7 @@ def test_the_demo_is_all_messages():
     assert len(command._demo_rows()) == len(TEXTS)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_work_of_several_processes_without_a_word(tmp_path):
     write_rows(tmp_path / "sms.csv", n=3000)
     started = subprocess.Popen(
@@ -586,6 +587,7 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_told_of():
     with closed_at_the_end(2), pytest.raises(SurelineError, match="perhaps for lack of memory"):
         list(run_units(die, [(1,), (2,)], 2))

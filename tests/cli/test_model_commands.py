@@ -133,6 +133,7 @@ def test_bad_rows_are_left_out_on_request(model, run):
     )
 
 
+@pytest.mark.slow
 def test_the_reader_of_predictions_may_leave(model):
     Path("many.csv").write_text("message\n" + "free lunch\n" * 50_000)
     with subprocess.Popen(

@@ -175,6 +175,7 @@ def read(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @needs_compiling
 def test_a_run_resumes_and_the_same_seed_gives_the_same_figures(checkout):
     pytest.importorskip("matplotlib", reason="figures need matplotlib")
@@ -231,6 +232,7 @@ def test_without_any_data_every_task_stays_in_the_table(checkout):
     assert "| Retail (no data) | – (15.41) |" in out
 
 
+@pytest.mark.slow
 @needs_compiling
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
 def test_an_interrupted_run_says_how_to_go_on(checkout):

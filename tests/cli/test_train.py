@@ -114,6 +114,7 @@ error     37.50% just before learning each example in the first pass
     assert once.n_mistakes_ == 3
 
 
+@pytest.mark.slow
 def test_on_a_terminal_there_is_a_live_line(folder):
     """Stderr is a terminal of its own, stdout is not."""
     theirs, ours = os.openpty()
@@ -776,6 +777,7 @@ def test_a_model_of_texts_cannot_be_trained_further_on_numbers(model, run):
 # -- real data ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="takes hours if nothing is compiled")
 def test_one_pass_over_imdb_with_default_settings_is_right_about_nine_in_ten(tmp_path, run):
     table = pyarrow.parquet.read_table(
