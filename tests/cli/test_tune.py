@@ -1,37 +1,21 @@
 """`sureline tune`: honest errors, halving, and a command for the winner that runs."""
 
-import importlib
 import json
 import re
 import shlex
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from messages import LABELS, ROWS, TEXTS, sample, write_rows
+from messages import LABELS, ROWS, TEXTS, write_rows
 from sklearn.base import clone
 
-from sureline import (
-    AROWClassifier,
-    DataError,
-    InvalidParameter,
-    PerceptronClassifier,
-    TextClassifier,
-    TextFeatures,
-    load,
-)
-from sureline.data import Batch
-from sureline.evaluation import growing_blocks, progressive
+from sureline import AROWClassifier, TextClassifier, load
+from sureline.evaluation import progressive
 from sureline.evaluation.learning_curves import learn_in_steps
-from sureline.evaluation.search.candidates import MakeText, rule_candidates
-from sureline.evaluation.search.halving import FINALISTS, PROTOCOLS, search
-from sureline.evaluation.search.samples import Sample, split_features
 
 pytest_plugins = ["cli_fixtures"]
 
-# The module: its package has the command under this name.
-command = importlib.import_module("sureline.cli.tune.command")
 QUICK = ("--passes", "2", "--jobs", "1", "--quiet")
 
 
@@ -40,148 +24,6 @@ def rows(tmp_path, monkeypatch):
     """A folder with a file of messages."""
     monkeypatch.chdir(tmp_path)
     write_rows("sms.csv")
-
-
-def short_rows(n: int) -> Sample:
-    """Enough rows for several rounds: a word or two each, some labels wrong."""
-    rng = np.random.default_rng(0)
-    words = rng.integers(0, 30, (n, 2))
-    labels = np.where((words.sum(axis=1) > 29) ^ (rng.random(n) < 0.1), "high", "low")
-    text = pa.array([f"w{a} w{b}" for a, b in words], pa.large_string())
-    return Sample("short rows", Batch(text=text, label=pa.array(labels, pa.large_string())))
-
-
-# -- the search --------------------------------------------------------------------------------
-
-
-def test_one_pass_is_judged_row_by_row():
-    found = search(sample(), rule_candidates(["arow", "averaged-perceptron"]), passes=1, seed=4)
-    order = np.random.RandomState(4).permutation(ROWS)
-    X = TextFeatures().fit_transform([TEXTS[k] for k in order])
-    y = [LABELS[k] for k in order]
-    classes = ["ham", "spam"]
-    by_setting = {(each.learner, str(each.settings)): each for each in found.tried}
-    arow = by_setting["arow", "{'r': 0.1}"]
-    counted = AROWClassifier(r=0.1).partial_fit(X, y, classes=classes).n_mistakes_
-    assert arow.error * ROWS == pytest.approx(counted)
-    assert (arow.judged, arow.passes) == (ROWS, 1)
-    # This one learns by its last weights, but predicts by their average.
-    averaged = by_setting["averaged-perceptron", "{}"]
-    asked = progressive(PerceptronClassifier(), X, y, classes=classes)
-    assert averaged.error == pytest.approx(asked.error)
-
-
-def test_several_passes_are_judged_on_blocks_before_these_are_learned():
-    rows = sample()
-    found = search(rows, rule_candidates(["pa"]), passes=3, seed=2)
-    wrong = np.zeros(3, int)
-    for train, test in growing_blocks(ROWS, first=ROWS // 2, random_state=2):
-        X, Z = split_features(rows, train, test, {}, unknown=True)
-        for k in range(3):
-            from sureline import PAClassifier
-
-            model = PAClassifier(variant=0, max_iter=k + 1, random_state=2)
-            told = model.fit(X, rows.labels[train]).predict(Z)
-            wrong[k] += (told != rows.labels[test]).sum()
-    [only] = found.tried
-    assert only.passes == int(np.argmin(wrong)) + 1
-    assert only.error == pytest.approx(wrong.min() / (ROWS - ROWS // 2))
-
-
-@pytest.mark.parametrize("passes", [1, 2])
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_halving_keeps_the_better_half_and_gives_it_more_rows(protocol, passes):
-    rows = short_rows(2400)
-    told = []
-
-    class Watch:
-        def begin(self, stage, total):
-            told.append((stage, total))
-
-        def advance(self):
-            pass
-
-    candidates = rule_candidates(["arow", "pa-i"])
-    found = search(rows, candidates, protocol=protocol, passes=passes, folds=2, watcher=Watch())
-    width = 2 if protocol == "k-fold" else 1
-    alive, settings = sum(len(each.grid) for each in candidates), len(found.tried)
-    assert settings == alive
-    assert len(told) > 1
-    for number, (stage, total) in enumerate(told, 1):
-        assert stage == f"round {number} of {len(told)}"
-        assert total == alive * width
-        reached = [each for each in found.tried if each.rounds >= number]
-        assert len(reached) == alive
-        alive = max(-(-alive // 2), FINALISTS)
-    assert all(each.finished == (each.rounds == len(told)) for each in found.tried)
-    order = [(-each.rounds, each.error) for each in found.tried]
-    assert order == sorted(order)
-    last = [each.judged for each in found.tried if each.finished]
-    assert len(set(last)) == 1
-    if protocol == "progressive":
-        assert last[0] == (2400 if passes == 1 else 1900)
-        assert min(each.judged for each in found.tried) < last[0]
-
-
-def test_without_halving_all_see_all_rows():
-    for protocol in PROTOCOLS:
-        for passes in (1, 2):
-            found = search(
-                short_rows(1200),
-                rule_candidates(["arow"]),
-                protocol=protocol,
-                passes=passes,
-                folds=2,
-                halving=False,
-            )
-            assert all(each.finished for each in found.tried)
-            assert len({each.judged for each in found.tried}) == 1
-
-
-def test_a_search_without_halving_finds_what_halving_may_miss():
-    every = search(short_rows(2400), rule_candidates(["scw-i"]), passes=1, halving=False)
-    halved = search(short_rows(2400), rule_candidates(["scw-i"]), passes=1)
-    finished = {str(each.settings): each.error for each in halved.tried if each.finished}
-    whole = {str(each.settings): each.error for each in every.tried}
-    assert {name: whole[name] for name in finished} == pytest.approx(finished)
-    assert min(whole.values()) <= halved.tried[0].error
-
-
-def test_texts_are_learned_from_as_their_features_are():
-    from dataclasses import replace
-
-    plain = rule_candidates(["arow"])
-    of_texts = [replace(each, make=MakeText(each.make, {"weighting": None})) for each in plain]
-    for passes in (1, 2):
-        numbers = search(sample(), plain, passes=passes)
-        texts = search(sample(), of_texts, passes=passes, raw=True)
-        for a, b in zip(numbers.tried, texts.tried, strict=True):
-            assert (a.settings, a.passes, a.error) == (b.settings, b.passes, pytest.approx(b.error))
-
-
-def test_order_is_kept_where_it_is_asked_for():
-    rows = sample()
-    candidates = rule_candidates(["arow"], fixed={"arow": {"shuffle": False, "r": 1.0}})
-    [found] = search(rows, candidates, passes=1, shuffle=False).tried
-    X = TextFeatures().fit_transform(TEXTS[:ROWS])
-    model = AROWClassifier(r=1.0).partial_fit(X, LABELS[:ROWS], classes=["ham", "spam"])
-    assert found.error * ROWS == pytest.approx(model.n_mistakes_)
-
-
-def test_a_search_refuses_what_it_cannot_do():
-    with pytest.raises(InvalidParameter, match="'progressive' or 'hold-out' or 'k-fold'"):
-        search(sample(), rule_candidates(["pa"]), protocol="guess")
-    with pytest.raises(DataError, match="too few to tune on"):
-        search(sample(3), rule_candidates(["pa"]))
-    small = rule_candidates(["arow"], fixed={"arow": {"memory_limit_gb": 1e-9}})
-    with pytest.raises(DataError, match=r"nothing could be learned from SMS: arow: .*memory"):
-        search(sample(), small, passes=1)
-    mixed = search(sample(), [*small, *rule_candidates(["pa"])], passes=2)
-    assert [each.learner for each in mixed.tried] == ["pa"]
-    assert "memory" in mixed.failures["arow"]
-
-
-# -- the command -------------------------------------------------------------------------------
 
 
 def trained_error(run, line: str) -> str:
@@ -365,14 +207,14 @@ WORDS = [("free money", "spam"), ("lunch at noon", "ham"), ("a prize", "spam"), 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--protocol", "guess"), "progressive, hold-out or k-fold, got 'guess'"),
+        (("--protocol", "guess"), "k-fold, hold-out or progressive, got 'guess'"),
         (("--rule", "arrow"), "did you mean arow?"),
         (("--rule", "box-max"), "solved over all examples at once"),
         (("--try", "q=1"), "--try q: no rule chosen has such a parameter"),
         (("--try", "r="), "--try takes name=value, such as r=0.1,1,10"),
         (("--try", "r=1,x"), "--try r must be auto or a number, got 'x'"),
         (("--try", "r=1", "--set", "r=2"), "r is given by --set and by --try"),
-        (("--try", "min_length=1,2"), "how texts are read cannot be searched"),
+        (("--try", "min_length=1,2"), "the features of texts cannot be searched"),
         (("--set", "class_weight=balanced"), "give class_weight as a dictionary"),
         (("--rule", "arow", "--set", "scheme=all"), "--set scheme must be"),
         (("--text", "nothing"), "has no column 'nothing'"),
@@ -385,7 +227,3 @@ def test_what_is_wrong_is_said_in_a_sentence(arguments, words, run):
     assert (code, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
-
-
-def test_the_list_for_help_and_completion_is_that_of_the_other_room():
-    assert command.PROTOCOLS == PROTOCOLS

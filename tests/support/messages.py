@@ -7,16 +7,16 @@ import pyarrow as pa
 from cases import several
 
 from sureline.data import Batch, sms_spam
-from sureline.evaluation.search.samples import Sample
+from sureline.evaluation.search.dataset import Dataset
 
 TEXTS, LABELS = sms_spam()
 ROWS = several(240, 60)
 
 
-def sample(n=ROWS, name="SMS") -> Sample:
+def dataset(n=ROWS, name="SMS") -> Dataset:
     """The first messages."""
     text, label = (pa.array(some[:n], pa.large_string()) for some in (TEXTS, LABELS))
-    return Sample(name, Batch(text=text, label=label))
+    return Dataset(name, Batch(text=text, label=label))
 
 
 def write_rows(path, texts=TEXTS, labels=LABELS, n=ROWS, first=0) -> None:

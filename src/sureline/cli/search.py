@@ -1,12 +1,14 @@
-"""What `compare` and `tune` share: rules by name, settings for many rules, rows, progress."""
+"""What `compare` and `tune` share: rules and their settings, rows, progress, values as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from sureline.cli.describe import describe_bad
 from sureline.cli.rules import find_rule
@@ -17,44 +19,80 @@ from sureline.data import Reader
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures, classifier_for
 from sureline.estimators.stream import typed_labels
-from sureline.estimators.validation import choose_rule
+from sureline.estimators.validation import choose_learner, choose_rule
+from sureline.evaluation import Majority
 from sureline.evaluation.search.candidates import Candidate
-from sureline.evaluation.search.comparison import Watcher
-from sureline.evaluation.search.samples import Sample, read_sample
+from sureline.evaluation.search.dataset import Dataset
+from sureline.evaluation.search.trials import Progress
 from sureline.rules import rules
 
 ByRule = dict[str, dict[str, Any]]
 
 
 def split_words(given: Sequence[str] | None) -> list[str]:
-    """The words of options that may be repeated and may hold several, with commas."""
+    """The words of an option that may be repeated and may hold several, with commas."""
     return [word.strip() for each in given or () for word in each.split(",") if word.strip()]
 
 
-def choose_rules(given: Sequence[str] | None) -> list[str]:
-    """The names of the rules asked for, or of all; each once."""
-    known = rules()
-    return list(dict.fromkeys(find_rule(word, known).name for word in split_words(given))) or list(
-        known
-    )
+# -- rules and settings ------------------------------------------------------------------------
 
 
-def settings_for(
-    pairs: Sequence[str], names: Sequence[str], option: str = "--set", several: bool = False
+@dataclass(frozen=True)
+class RuleSettings:
+    """The rules that take part and, by rule, which parameters are fixed and which are searched.
+
+    `texts` holds what is set of the features of texts.
+    """
+
+    fixed: ByRule
+    searched: ByRule
+    texts: dict[str, Any]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rules."""
+        return list(self.fixed)
+
+    @classmethod
+    def parse(
+        cls,
+        chosen: Sequence[str] | None,
+        pairs: Sequence[str] | None,
+        tries: Sequence[str] | None = None,
+    ) -> RuleSettings:
+        """Read the rules (by default all), the values of ``--set`` and those of ``--try``."""
+        known = rules()
+        names = list(dict.fromkeys(find_rule(word, known).name for word in split_words(chosen)))
+        names = names or list(known)
+        fixed, texts = _by_rule(pairs or (), names, "--set")
+        searched, unsearchable = _by_rule(tries or (), names, "--try", several=True)
+        if unsearchable:
+            raise InvalidParameter(
+                f"--try {next(iter(unsearchable))}: the features of texts cannot be searched; set "
+                "it with --set"
+            )
+        both = [word for name in names for word in searched[name] if word in fixed[name]]
+        if both:
+            raise InvalidParameter(f"{both[0]} is given by --set and by --try; leave out one")
+        return cls(fixed, searched, texts)
+
+
+def _by_rule(
+    pairs: Sequence[str], names: Sequence[str], option: str, several: bool = False
 ) -> tuple[ByRule, dict[str, Any]]:
-    """By rule, what ``NAME=VALUE`` sets of it; and what it sets of the reading of texts.
+    """By rule, what ``NAME=VALUE`` sets of it; and what it sets of the features of texts.
 
-    A rule that has no such parameter is left alone, but one of them must have it. With `several`,
-    values are lists, written with commas.
+    At least one of the rules must have the parameter. With `several`, values are lists, written
+    with commas.
     """
     known = {name: settable(rules()[name]) for name in names}
-    own = {name: _parameters(classifier_for(name)) for name in names}
+    own = {name: parameters_of(classifier_for(name)) for name in names}
     by_rule: ByRule = {name: {} for name in names}
     texts = dict[str, Any]()
     for pair in pairs:
         word, equals, value = (part.strip() for part in pair.partition("="))
-        example = "r=0.1,1,10" if several else "r=0.3"
         if not equals or not value:
+            example = "r=0.1,1,10" if several else "r=0.3"
             raise InvalidParameter(f"{option} takes name=value, such as {example}, got {pair!r}")
         if word in OWN_OPTIONS:
             raise InvalidParameter(f"{option} {word}: use {OWN_OPTIONS[word]} instead")
@@ -68,99 +106,110 @@ def settings_for(
                 f"{', '.join(every)}"
             )
         for name in having:
-            hint, what = known[name][word], f"{option} {word}"
-            if several:
-                made: Any = tuple(parse_value(each, hint, what) for each in value.split(","))
-            else:
-                made = parse_value(value, hint, what)
-            if word in own[name]:
-                by_rule[name][word] = made
-            else:
-                texts[word] = made
+            parts = value.split(",") if several else [value]
+            parsed = [parse_value(each, known[name][word], f"{option} {word}") for each in parts]
+            place = by_rule[name] if word in own[name] else texts
+            place[word] = tuple(parsed) if several else parsed[0]
     return by_rule, texts
 
 
-def _parameters(cls: Any) -> set[str]:
+def parameters_of(cls: Any) -> set[str]:
+    """The names of a class's parameters."""
     return set(cls().get_params())
 
 
 def check_text_options(options: Mapping[str, Any], command: str) -> None:
-    """Refuse what cannot be said of features that are made once for all learners."""
-    known = _parameters(TextFeatures)
+    """Refuse options of texts that do not apply to features computed once for all learners."""
+    known = parameters_of(TextFeatures)
     for name in options:
         if name not in known:
             raise InvalidParameter(
-                f"--set {name}: {command} makes features once for all learners, and this belongs "
-                "to one classifier of texts; leave it out"
+                f"--set {name}: {command} computes features once for all learners, and this is a "
+                "parameter of a single text classifier; leave it out"
             )
     TextFeatures(**options)._checked()
 
 
-def needs_texts(options: Mapping[str, Any]) -> bool:
-    """Whether learners must read texts themselves, rather than features made of them once.
-
-    They must to weigh features by counts as they learn, or where something is set that only a
-    classifier of texts has.
-    """
-    weighting = options.get("weighting", TextClassifier().weighting)
-    return weighting is not None or not set(options) <= _parameters(TextFeatures)
-
-
-def usual_for_texts(rule: str) -> dict[str, Any]:
-    """What is not a rule's default where texts are classified with it, but for its own numbers."""
-    default: Any = TextClassifier()._chosen()
-    usual = choose_rule(default)
-    if usual.name != rule:
-        return {}
-    plain, chosen = type(default)().get_params(), default.get_params()
-    searched = {parameter.name for parameter in usual.parameters}
-    return {
-        name: value
-        for name, value in chosen.items()
-        if value != plain[name] and name not in searched
-    }
-
-
 def check_candidates(candidates: Sequence[Candidate], streams: bool = False) -> None:
-    """Refuse, before any work, settings that do not exist, or cannot be learned as a stream."""
+    """Refuse, before any work, settings that are invalid, or that a stream does not allow."""
     for candidate in candidates:
-        if candidate.baseline:
-            continue
         for settings in candidate.grid:
-            model = candidate.make(settings, 0)
-            model._learner()
+            model = candidate.build(settings, 0)
+            choose_learner(model)
             if streams:
                 model._check_stream()
 
 
-def type_class_weights(by_rule: ByRule, sample: Sample) -> ByRule:
-    """The same with class weights by label as the rows have it, not as text."""
-    made = {name: dict(given) for name, given in by_rule.items()}
-    for given in made.values():
-        weights = given.get("class_weight")
+def type_class_weights(candidates: Sequence[Candidate], dataset: Dataset) -> list[Candidate]:
+    """The same candidates with class weights by label as the rows have it, not as text."""
+    made = list[Candidate]()
+    for candidate in candidates:
+        weights = getattr(candidate.estimator, "class_weight", None)
         if isinstance(weights, dict):
-            labels = typed_labels(list(weights), sample.labels.dtype)
-            given["class_weight"] = dict(zip(labels.tolist(), weights.values(), strict=True))
+            labels = typed_labels(list(weights), dataset.labels.dtype)
+            typed = dict(zip(labels.tolist(), weights.values(), strict=True))
+            estimator = clone(candidate.estimator).set_params(class_weight=typed)
+            candidate = replace(candidate, estimator=estimator)
+        made.append(candidate)
     return made
 
 
-def read_rows(files: Sequence[str], reading: Mapping[str, Any], name: str) -> Sample:
-    """All rows of the files, in memory."""
+def needs_texts(options: Mapping[str, Any]) -> bool:
+    """Whether learners must read texts themselves, rather than features computed once.
+
+    They must to weight features by counts as they learn, or where something is set that only a
+    text classifier has.
+    """
+    weighting = options.get("weighting", TextClassifier().weighting)
+    return weighting is not None or not set(options) <= parameters_of(TextFeatures)
+
+
+def defaults_for_texts(rule: str) -> dict[str, Any]:
+    """What `TextClassifier` sets of a rule other than its defaults, but for its own numbers."""
+    default: Any = TextClassifier()._chosen()
+    usual = choose_rule(default)
+    if usual.name != rule:
+        return {}
+    plain, searched = type(default)().get_params(), {each.name for each in usual.parameters}
+    return {
+        name: value
+        for name, value in default.get_params().items()
+        if value != plain[name] and name not in searched
+    }
+
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+def read_dataset(files: Sequence[str], reading: Mapping[str, Any], name: str) -> Dataset:
+    """Read all rows of the files into memory."""
     reader = Reader(list(files), **reading)
-    sample = read_sample(reader, name)
+    dataset = Dataset.read(reader, name)
     if len(reader.bad):
         warn(describe_bad(reader.bad))
-    return sample
+    return dataset
 
 
-def check_no_texts(options: Mapping[str, Any], sample: Sample) -> None:
-    """Refuse options on texts where there are none."""
-    if options and not sample.texts:
+def check_no_texts(options: Mapping[str, Any], dataset: Dataset) -> None:
+    """Refuse options of texts where there are none."""
+    if options and not dataset.has_texts:
         name = next(iter(options))
         option = OWN_OPTIONS.get(name, f"--set {name}")
         raise InvalidParameter(
-            f"{option} is about texts, but {sample.name} holds svmlight rows; leave it out"
+            f"{option} applies to texts, but {dataset.name} holds svmlight rows; leave it out"
         )
+
+
+def describe_rows(rows: int, classes: int, majority: Majority, judged: int | None = None) -> str:
+    """How many rows there are, and the error of the most frequent label."""
+    some = "" if judged in (None, rows) else f", {judged:,} of them judged"
+    return (
+        f"{rows:,} rows{some}, {classes} classes; always answering “{majority.label}” gets "
+        f"{majority.error:.2%} wrong"
+    )
+
+
+# -- values as text ----------------------------------------------------------------------------
 
 
 def describe_settings(settings: Mapping[str, Any]) -> str:
@@ -182,58 +231,69 @@ def write_value(value: Any) -> str:
     return str(value)
 
 
-class Lines(Watcher):
-    """A line a stage, for logs and pipes."""
+def write_json(results: Mapping[str, Any]) -> str:
+    """Results as JSON; NumPy's numbers become plain ones."""
+    from json import dumps
 
-    def begin(self, stage: str, total: int) -> None:
-        """Tell what begins."""
+    def plain(value: Any) -> Any:
+        return value.item() if hasattr(value, "item") else str(value)
+
+    return dumps(results, indent=2, default=plain)
+
+
+def as_sentence(words: str) -> str:
+    """The words with a capital and a full stop."""
+    return f"{words[0].upper()}{words[1:].rstrip('.')}."
+
+
+# -- progress ----------------------------------------------------------------------------------
+
+
+class Lines(Progress):
+    """A line per stage, for logs and pipes."""
+
+    def start(self, stage: str, total: int) -> None:
+        """Print the stage."""
         say(f"{stage}: {total:,} trainings")
 
 
-class Bar(Watcher):
-    """A bar on a terminal, one stage after the other."""
+class Bar(Progress):
+    """A bar on a terminal, for one stage after the other."""
 
     def __init__(self, progress: Any) -> None:
         self._progress = progress
         self._task: Any = None
 
-    def begin(self, stage: str, total: int) -> None:
-        """Start a new bar."""
+    def start(self, stage: str, total: int) -> None:
+        """Replace the bar."""
         if self._task is not None:
             self._progress.remove_task(self._task)
         self._task = self._progress.add_task(stage, total=total)
 
     def advance(self) -> None:
-        """A unit is done."""
+        """Advance the bar."""
         self._progress.advance(self._task)
 
 
 @contextmanager
-def watching(quiet: bool) -> Iterator[Watcher]:
-    """Who is told how the work gets on: a bar on a terminal, a line a stage elsewhere."""
+def show_progress(quiet: bool) -> Iterator[Progress]:
+    """Show progress on stderr: a bar on a terminal, a line per stage elsewhere."""
     console = messages()
     if quiet:
-        yield Watcher()
+        yield Progress()
         return
     if not console.is_terminal:
         yield Lines()
         return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as bars
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(bar_width=30),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield Bar(progress)
+    with bars.Progress(*columns, console=console, transient=True) as shown:
+        yield Bar(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,25 +39,17 @@ from sureline.cli.text_options import (
     WeightingForAll,
 )
 from sureline.data.formats import FORMATS as INPUT_FORMATS
+from sureline.evaluation.search import BASELINES, PROTOCOLS
 
 if TYPE_CHECKING:
-    from sureline.cli.compare.results import Facts
+    from sureline.cli.compare.results import Results
+    from sureline.cli.search import RuleSettings
     from sureline.evaluation.search.candidates import Candidate
-    from sureline.evaluation.search.comparison import Protocol
-    from sureline.evaluation.search.samples import Sample
+    from sureline.evaluation.search.dataset import Dataset
 
 LEARNERS = "Learners"
 PROTOCOL = "Protocol"
-# As other modules have them; written down so that help and completion need not import those.
-PROTOCOLS = ("k-fold", "hold-out", "progressive")
-BASELINES = (
-    "multinomial-nb",
-    "complement-nb",
-    "logistic-l2",
-    "logistic-l1",
-    "linear-svm",
-    "sgd",
-)
+# As sureline.rules has them; written down so that help and completion need not import it.
 COVARIANCES = ("diagonal-kl", "diagonal-l2", "diagonal-exact", "full")
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 DEMO = "SMS Spam Collection"
@@ -86,8 +78,8 @@ def compare(
             "--input-format",
             metavar="F",
             show_default=False,
-            help=f"{', '.join(INPUT_FORMATS[:-1])} or {INPUT_FORMATS[-1]}. Default: told by the "
-            "file's name, or its first bytes.",
+            help=f"{', '.join(INPUT_FORMATS[:-1])} or {INPUT_FORMATS[-1]}. Default: inferred from "
+            "the file name, or the first bytes.",
             autocompletion=complete_from(INPUT_FORMATS),
             rich_help_panel=READING,
         ),
@@ -205,7 +197,7 @@ def compare(
             min=0,
             max=2**32 - 1,
             metavar="S",
-            help="Where all randomness comes from; the same seed gives the same errors.",
+            help="The random seed; the same seed gives the same errors.",
             rich_help_panel=PROTOCOL,
         ),
     ] = 0,
@@ -256,11 +248,12 @@ def compare(
     jobs: Processes = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare all rules, and what else people use, on your rows.
+    """Compare all rules, and scikit-learn's classifiers, on your rows.
 
     Every learner gets the same features, and is tuned on one random split, as in the papers.
 
-    With that fixed, folds judge it. The table tells who is significantly worse than the best.
+    With these settings, folds judge it. The table shows which learners are significantly worse
+    than the best.
 
     For example, as a table for a paper:
 
@@ -268,9 +261,7 @@ def compare(
     """
     from time import perf_counter
 
-    from sureline.errors import InvalidParameter
-
-    begun = perf_counter()
+    start = perf_counter()
     chosen_format = "json" if json else output_format
     _check_choices(chosen_format, protocol, files, demo, test, each, shuffle)
     _check_outputs(output, plot, [*(files or ()), *(test or ())])
@@ -278,16 +269,15 @@ def compare(
     from sureline.cli.screen import loading
 
     with loading(quiet):
-        from sureline.cli import search as searching
-        from sureline.cli.compare.results import Facts
-        from sureline.cli.compare.tables import WRITERS, page
+        from sureline.cli import search
+        from sureline.cli.compare.render import WRITERS, render
+        from sureline.cli.compare.results import Results
         from sureline.cli.settings import text_parameters
         from sureline.estimators import TextFeatures
-        from sureline.evaluation.search.comparison import run_contest, warm_up
-        from sureline.evaluation.search.workers import closed_at_the_end, count_jobs
+        from sureline.evaluation.search.comparison import compare as run
+        from sureline.evaluation.search.protocol import Protocol
 
-    names = searching.choose_rules(rules)
-    fixed, of_texts = searching.settings_for(settings or (), names)
+    chosen = search.RuleSettings.parse(rules, settings)
     options = {
         **text_parameters(
             {
@@ -306,11 +296,10 @@ def compare(
             },
             TextFeatures,
         ),
-        **of_texts,
+        **chosen.texts,
     }
-    searching.check_text_options(options, "compare")
-    wanted = tuple(dict.fromkeys(searching.split_words(covariances))) or ("diagonal-kl",)
-    _candidates(names, wanted, fixed, baselines)
+    search.check_text_options(options, "compare")
+    candidates = _candidates(chosen, covariances, baselines)
     reading = {
         "text": text,
         "label": label,
@@ -323,53 +312,40 @@ def compare(
         "encoding": encoding,
         "skip_bad": skip_bad,
     }
-    tasks = _tasks(files or [], demo, each, reading)
-    judged = None if test is None else searching.read_rows(test, reading, ", ".join(test))
-    way = protocol or ("k-fold" if judged is None else "hold-out")
-    contests = []
-    many = count_jobs(jobs)
-    with searching.watching(quiet) as watcher, closed_at_the_end(many):
-        for sample in tasks:
-            searching.check_no_texts(options, sample)
-            if options.get("weighting") == "nb" and sample.classes.size > 2:
-                raise InvalidParameter(
-                    f"--weighting nb compares two classes, but {sample.name} has "
-                    f"{sample.classes.size}; choose idf or none"
-                )
-            typed = searching.type_class_weights(fixed, sample)
-            candidates = _candidates(names, wanted, typed, baselines)
-            if many > 1:
-                warm_up(candidates, sample, options, watcher=watcher)
-            contests.append(
-                run_contest(
-                    sample,
-                    candidates,
-                    protocol=cast("Protocol", way),
-                    folds=folds,
-                    test=judged,
-                    passes=passes,
-                    seed=seed,
-                    shuffle=shuffle,
+    tasks = _read_tasks(files or [], demo, each, reading)
+    held_out = None if test is None else search.read_dataset(test, reading, ", ".join(test))
+    name: Any = protocol or ("k-fold" if held_out is None else "hold-out")
+    comparisons = []
+    with search.show_progress(quiet) as progress:
+        for dataset in tasks:
+            _check_features(options, dataset)
+            comparisons.append(
+                run(
+                    dataset,
+                    search.type_class_weights(candidates, dataset),
+                    Protocol(name, folds, passes, seed, shuffle),
+                    test=held_out,
                     options=options,
-                    jobs=many,
-                    watcher=watcher,
+                    jobs=jobs or -1,
+                    progress=progress,
                 )
             )
-    facts = Facts(contests, _told(way, folds, judged), seed, perf_counter() - begun)
+    words = _describe_protocol(name, folds, held_out)
+    results = Results(comparisons, words, seed, perf_counter() - start)
     if output is not None:
-        _write(output, facts)
+        _write(output, results)
     if plot is not None:
         from sureline.evaluation.plots import compare_figure
 
-        compare_figure(facts.rows(), plot)
+        compare_figure(results.rows(), plot)
     if chosen_format != "table":
-        typer.echo(WRITERS[chosen_format](facts), nl=False)
+        typer.echo(WRITERS[chosen_format](results), nl=False)
         return
 
-    from sureline.cli.screen import results, show
+    from sureline.cli import screen
 
-    console = results()
-    show(page(facts, console.width), console)
+    console = screen.results()
+    screen.show(render(results, console.width), console)
 
 
 def _check_choices(
@@ -436,73 +412,84 @@ def _check_outputs(output: str | None, plot: str | None, inputs: list[str]) -> N
 
 
 def _candidates(
-    names: list[str],
-    covariances: tuple[str, ...],
-    fixed: dict[str, dict[str, Any]],
-    baselines: list[str] | None,
+    chosen: RuleSettings, covariances: list[str] | None, baselines: list[str] | None
 ) -> list[Candidate]:
-    """Who takes part; all settings are checked."""
-    from sureline.cli import search as searching
+    """The rules and the baselines that take part; all settings are checked."""
+    from sureline.cli import search
     from sureline.errors import InvalidParameter
-    from sureline.evaluation.search.candidates import BASELINES as KNOWN
-    from sureline.evaluation.search.candidates import rule_candidates
+    from sureline.evaluation.search.candidates import baseline_candidates, rule_candidates
 
-    for word in covariances:
+    wanted = tuple(dict.fromkeys(search.split_words(covariances))) or ("diagonal-kl",)
+    words = [word.lower() for word in search.split_words(baselines)] or list(BASELINES)
+    if words == ["none"]:
+        words = []
+    for word in wanted:
         if word not in COVARIANCES:
             raise InvalidParameter(
                 f"--covariances: there is no covariance {word!r}; there are "
                 f"{', '.join(COVARIANCES)}"
             )
-    words = [word.lower() for word in searching.split_words(baselines)] or list(KNOWN)
-    if words == ["none"]:
-        words = []
     for word in words:
-        if word not in KNOWN:
+        if word not in BASELINES:
             raise InvalidParameter(
-                f"--baselines: there is no baseline {word!r}; there are {', '.join(KNOWN)}, or none"
+                f"--baselines: there is no baseline {word!r}; there are {', '.join(BASELINES)}, or "
+                "none"
             )
-    made = rule_candidates(names, covariances, fixed)
-    searching.check_candidates(made)
-    return [*made, *(KNOWN[word] for word in dict.fromkeys(words))]
+    online = rule_candidates(chosen.names, wanted, chosen.fixed)
+    search.check_candidates(online)
+    return [*online, *baseline_candidates(dict.fromkeys(words))]
 
 
-def _tasks(files: list[str], demo: bool, each: bool, reading: dict[str, Any]) -> list[Sample]:
+def _read_tasks(files: list[str], demo: bool, each: bool, reading: dict[str, Any]) -> list[Dataset]:
     """The rows to compare on, as one task or several."""
     from pathlib import Path
 
-    from sureline.cli.search import read_rows
+    from sureline.cli.search import read_dataset
     from sureline.data.paths import find_files
 
     if demo:
         return [_demo_rows()]
     if not each:
         name = Path(files[0]).name if len(files) == 1 else f"{len(files)} inputs"
-        return [read_rows(files, reading, "stdin" if files == ["-"] else name)]
+        return [read_dataset(files, reading, "stdin" if files == ["-"] else name)]
     found = find_files(files)
     stems = [Path(file).name.partition(".")[0] or file for file in found]
     unique = len(set(stems)) == len(stems)
     return [
-        read_rows([file], reading, stem if unique else file)
+        read_dataset([file], reading, stem if unique else file)
         for file, stem in zip(found, stems, strict=True)
     ]
 
 
-def _demo_rows() -> Sample:
+def _demo_rows() -> Dataset:
     import pyarrow as pa
 
     from sureline.data import Batch, sms_spam
-    from sureline.evaluation.search.samples import Sample
+    from sureline.evaluation.search.dataset import Dataset
 
     texts, labels = sms_spam()
     rows = Batch(text=pa.array(texts, pa.large_string()), label=pa.array(labels, pa.large_string()))
-    return Sample(DEMO, rows)
+    return Dataset(DEMO, rows)
 
 
-def _told(way: str, folds: int, test: Sample | None) -> str:
+def _check_features(options: dict[str, Any], dataset: Dataset) -> None:
+    """Refuse options of texts that do not fit the rows."""
+    from sureline.cli.search import check_no_texts
+    from sureline.errors import InvalidParameter
+
+    check_no_texts(options, dataset)
+    if options.get("weighting") == "nb" and dataset.classes.size > 2:
+        raise InvalidParameter(
+            f"--weighting nb compares two classes, but {dataset.name} has {dataset.classes.size}; "
+            "choose idf or none"
+        )
+
+
+def _describe_protocol(name: str, folds: int, test: Dataset | None) -> str:
     """The protocol in words."""
-    if way == "k-fold":
+    if name == "k-fold":
         return f"{folds} stratified folds, settings tuned on one random split of the same rows"
-    if way == "progressive":
+    if name == "progressive":
         return (
             "progressive: blocks that double, each predicted before it is learned; settings tuned "
             "on one random split of the same rows"
@@ -511,11 +498,11 @@ def _told(way: str, folds: int, test: Sample | None) -> str:
     return f"judged on {where}, settings tuned on one random split of the others"
 
 
-def _write(path: str, facts: Facts) -> None:
+def _write(path: str, results: Results) -> None:
     """Write all figures, completely or not at all."""
-    from sureline.cli.compare.tables import as_csv, as_json
+    from sureline.cli.compare.render import as_csv, as_json
     from sureline.cli.predict.writer import open_output
 
-    content = as_json(facts) if path.lower().endswith(".json") else as_csv(facts)
+    content = as_json(results) if path.lower().endswith(".json") else as_csv(results)
     with open_output(path) as file:
         file.write(content.encode("utf-8"))

@@ -1,45 +1,50 @@
-"""What a comparison finds, as rows and numbers."""
+"""The results of a comparison, as rows and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isnan
 from typing import Any
 
 from sureline.cli.search import describe_settings
 from sureline.evaluation import mean_rank
-from sureline.evaluation.search.comparison import LEVELS, Contest, Standing
-
-MEANING = ", ".join(f"{stars} p < {level:g}" for level, stars in reversed(LEVELS))
+from sureline.evaluation.search.comparison import Comparison, Result
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """All that a comparison finds.
+class Results:
+    """All results of ``sureline compare``.
 
     Parameters
     ----------
-    contests : list of Contest
-        One a task.
+    comparisons : list of Comparison
+        One per task.
     protocol : str
         How learners were judged, in words.
     seed : int
-        Where all randomness came from.
+        The random seed.
     seconds : float
         How long it took.
     """
 
-    contests: Sequence[Contest]
+    comparisons: Sequence[Comparison]
     protocol: str
     seed: int
     seconds: float
 
     @property
+    def several(self) -> bool:
+        """Whether there are several tasks."""
+        return len(self.comparisons) > 1
+
+    @cached_property
     def ranks(self) -> dict[str, float]:
-        """The mean rank over all tasks of those who took part in all of them, the best first."""
+        """The mean ranks of the learners that took part in all tasks, the best first."""
         everywhere = [
-            {each.learner: each.error for each in contest.standings} for contest in self.contests
+            {each.learner: each.error for each in comparison.results}
+            for comparison in self.comparisons
         ]
         names = [name for name in everywhere[0] if all(name in some for some in everywhere)]
         if not names:
@@ -49,17 +54,19 @@ class Facts:
         return dict(sorted(ranks.items(), key=lambda item: item[1]))
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each learner and task: what is written to files and drawn."""
-        ranks = self.ranks if len(self.contests) > 1 else {}
-        return [
-            _row(contest, number, standing, ranks)
-            for contest in self.contests
-            for number, standing in enumerate(contest.standings, 1)
+        """A row per learner and task: what is written to files and drawn."""
+        rows = [
+            _row(comparison.task, rank, result)
+            for comparison in self.comparisons
+            for rank, result in enumerate(comparison.results, 1)
         ]
+        if self.several and self.ranks:
+            for row in rows:
+                row["mean_rank"] = self.ranks.get(row["learner"])
+        return rows
 
-    def as_json(self) -> dict[str, Any]:
-        """The facts for machines."""
-        several = len(self.contests) > 1
+    def as_dict(self) -> dict[str, Any]:
+        """All results, for JSON."""
         return {
             "protocol": self.protocol,
             "significance": "McNemar's test against the best of the task, two-sided",
@@ -67,46 +74,41 @@ class Facts:
             "seconds": round(self.seconds, 1),
             "tasks": [
                 {
-                    "task": contest.task,
-                    "rows": contest.rows,
-                    "judged": contest.judged,
-                    "classes": contest.classes,
-                    "majority": contest.majority.label,
-                    "majority_error": contest.majority.error,
+                    "task": comparison.task,
+                    "rows": comparison.rows,
+                    "judged": comparison.judged,
+                    "classes": comparison.classes,
+                    "majority": comparison.majority.label,
+                    "majority_error": comparison.majority.error,
                     "learners": [
                         {
-                            **_row(contest, number, standing, {}),
-                            "fold_errors": standing.judgement.errors.tolist(),
-                            "settings": dict(standing.settings),
+                            **_row(comparison.task, rank, result),
+                            "fold_errors": result.judgement.errors.tolist(),
+                            "settings": dict(result.settings),
                         }
-                        for number, standing in enumerate(contest.standings, 1)
+                        for rank, result in enumerate(comparison.results, 1)
                     ],
-                    "left_out": contest.failures,
+                    "left_out": comparison.failures,
                 }
-                for contest in self.contests
+                for comparison in self.comparisons
             ],
-            **({"mean_ranks": self.ranks} if several else {}),
+            **({"mean_ranks": self.ranks} if self.several else {}),
         }
 
 
-def _row(
-    contest: Contest, rank: int, standing: Standing, ranks: dict[str, float]
-) -> dict[str, Any]:
+def _row(task: str, rank: int, result: Result) -> dict[str, Any]:
     """One learner on one task."""
-    row: dict[str, Any] = {
-        "task": contest.task,
+    return {
+        "task": task,
         "rank": rank,
-        "learner": standing.learner,
-        "baseline": standing.baseline,
-        "error": standing.error,
-        "deviation": None if isnan(standing.deviation) else standing.deviation,
-        "p_value": standing.p_value,
-        "mark": standing.mark,
-        "seconds": standing.seconds,
-        "passes": standing.passes,
-        "settings": describe_settings(standing.settings),
-        "unfinished": standing.unfinished,
+        "learner": result.learner,
+        "baseline": result.baseline,
+        "error": result.error,
+        "deviation": None if isnan(result.deviation) else result.deviation,
+        "p_value": result.p_value,
+        "mark": result.mark,
+        "seconds": result.seconds,
+        "passes": result.passes,
+        "settings": describe_settings(result.settings),
+        "unfinished": result.unconverged,
     }
-    if ranks:
-        row["mean_rank"] = ranks.get(standing.learner)
-    return row

@@ -39,16 +39,15 @@ from sureline.cli.text_options import (
     StopWords,
     Weighting,
 )
+from sureline.evaluation.search import PROTOCOLS
 
 if TYPE_CHECKING:
+    from sureline.cli.search import RuleSettings
     from sureline.evaluation.search.candidates import Candidate
-    from sureline.evaluation.search.comparison import Protocol
-    from sureline.evaluation.search.samples import Sample
+    from sureline.evaluation.search.dataset import Dataset
 
 SEARCH = "Search"
 PROTOCOL = "Protocol"
-# As sureline.evaluation has them; written down so that help and completion need not import it.
-PROTOCOLS = ("progressive", "hold-out", "k-fold")
 
 
 def tune(
@@ -141,7 +140,7 @@ def tune(
         typer.Option(
             " /--no-shuffle",
             show_default=False,
-            help="Keep the rows in order, as for streams in time, instead of mixing them.",
+            help="Keep the rows in order, as for streams in time, instead of shuffling them.",
             rich_help_panel=PROTOCOL,
         ),
     ] = True,
@@ -152,7 +151,7 @@ def tune(
             min=0,
             max=2**32 - 1,
             metavar="S",
-            help="Where all randomness comes from; the same seed gives the same result.",
+            help="The random seed; the same seed gives the same result.",
             rich_help_panel=PROTOCOL,
         ),
     ] = 0,
@@ -194,33 +193,23 @@ def tune(
 
     from sureline.errors import InvalidParameter
 
-    begun = perf_counter()
+    start = perf_counter()
     if protocol not in PROTOCOLS:
         raise InvalidParameter(
             f"--protocol must be {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}, got {protocol!r}"
         )
 
-    from sureline.cli.screen import loading, say, silent
+    from sureline.cli.screen import loading
 
     with loading(quiet):
-        from sureline.cli import search as searching
+        from sureline.cli import search
         from sureline.cli.settings import text_parameters
-        from sureline.cli.tune.results import Facts, train_command
-        from sureline.evaluation.search.comparison import warm_up
-        from sureline.evaluation.search.halving import search
-        from sureline.evaluation.search.workers import closed_at_the_end, count_jobs
+        from sureline.cli.tune.results import Given, Results
+        from sureline.evaluation.search.halving import tune as run
+        from sureline.evaluation.search.protocol import Protocol
 
-    names = searching.choose_rules(rule)
-    fixed, of_texts = searching.settings_for(settings or (), names)
-    tried, strange = searching.settings_for(tries or (), names, "--try", several=True)
-    if strange:
-        raise InvalidParameter(
-            f"--try {next(iter(strange))}: how texts are read cannot be searched; set it with --set"
-        )
-    both = [word for name in names for word in tried[name] if word in fixed[name]]
-    if both:
-        raise InvalidParameter(f"{both[0]} is given by --set and by --try; leave out one")
-    of_options = {
+    chosen = search.RuleSettings.parse(rule, settings, tries)
+    texts = {
         "ngrams": ngrams,
         "chars": chars,
         "char_scope": char_scope,
@@ -234,9 +223,7 @@ def tune(
         "max_features": max_features,
         "stop_words": stop_words,
     }
-    options = {**text_parameters(of_options), **of_texts}
-    raw = searching.needs_texts(options)
-    unasked = "weighting" not in options
+    options = {**text_parameters(texts), **chosen.texts}
     reading = {
         "text": text,
         "label": label,
@@ -249,118 +236,108 @@ def tune(
         "encoding": encoding,
         "skip_bad": skip_bad,
     }
-    _candidates(names, fixed, tried, shuffle, options, raw)  # what is wrong is told before reading
-    sample = searching.read_rows(files, reading, ", ".join(files))
-    searching.check_no_texts(options, sample)
-    if not sample.texts:
-        raw = False
-    elif raw and sample.rows.given is not None:
-        if of_texts or not unasked:
-            option = f"--set {next(iter(of_texts))}" if of_texts else "--weighting"
-            raise InvalidParameter(
-                f"{sample.name} gives features with values, which {option} cannot be tuned with; "
-                "leave it out"
-            )
-        tell = silent if quiet else say
-        tell(f"{sample.name} gives features with values: these are tuned with --weighting none")
-        raw, options["weighting"], of_options["weighting"] = False, None, "none"
-    typed = searching.type_class_weights(fixed, sample)
-    names, refused = _without_weights_above_one(names, sample)
-    candidates = _candidates(names, typed, tried, shuffle, options, raw, sample.texts)
-    many = count_jobs(jobs)
-    with searching.watching(quiet) as watcher, closed_at_the_end(many):
-        if many > 1:
-            warm_up(candidates, sample, options, raw, watcher)
-        found = search(
-            sample,
+    _candidates(chosen, options, shuffle)  # reports what is wrong before rows are read
+    dataset = search.read_dataset(files, reading, ", ".join(files))
+    search.check_no_texts(options, dataset)
+    if dataset.rows.given is not None and search.needs_texts(options):
+        _tune_unweighted(dataset, options, chosen, quiet)
+        texts["weighting"] = "none"
+    candidates, refused = _able(_candidates(chosen, options, shuffle, dataset), dataset)
+    with search.show_progress(quiet) as progress:
+        found = run(
+            dataset,
             candidates,
-            protocol=cast("Protocol", protocol),
-            passes=passes,
-            folds=folds,
+            Protocol(cast(Any, protocol), folds, passes, seed, shuffle),
             halving=halving,
-            seed=seed,
-            shuffle=shuffle,
             options=options,
-            raw=raw,
-            jobs=many,
-            watcher=watcher,
+            jobs=jobs or -1,
+            progress=progress,
         )
-    facts = Facts(
-        sample=sample,
+    given = Given(files, reading, texts, settings or (), seed, shuffle)
+    results = Results(
+        dataset=dataset,
         tried=found.tried,
         failures={**refused, **found.failures},
-        protocol=_told(protocol, passes, folds),
+        protocol=_describe_protocol(protocol, passes, folds),
         seed=seed,
-        seconds=perf_counter() - begun,
-        command=train_command(
-            files, reading, of_options, settings or (), found.tried[0], seed, shuffle
-        ),
+        seconds=perf_counter() - start,
+        command=given.train(found.tried[0]),
     )
     if json:
-        from json import dumps
-
-        typer.echo(dumps(facts.as_json(), indent=2))
+        typer.echo(search.write_json(results.as_dict()))
         return
 
-    from sureline.cli.screen import results, show
-    from sureline.cli.tune.page import page
+    from sureline.cli import screen
+    from sureline.cli.tune.render import render
 
-    show(page(facts, top), results())
+    screen.show(render(results, top), screen.results())
     # Not wrapped, so that it can be copied.
-    typer.echo(f"\n{facts.command}")
+    typer.echo(f"\n{results.command}")
 
 
 def _candidates(
-    names: list[str],
-    fixed: dict[str, dict[str, Any]],
-    tried: dict[str, dict[str, Any]],
-    shuffle: bool,
-    options: dict[str, Any],
-    raw: bool,
-    texts: bool = True,
+    chosen: RuleSettings, options: dict[str, Any], shuffle: bool, dataset: Dataset | None = None
 ) -> list[Candidate]:
-    """Who is tuned, over what; all settings are checked."""
-    from dataclasses import replace
-
-    from sureline.cli import search as searching
+    """The rules to tune, each over its grid; all settings are checked."""
+    from sureline.cli import search
     from sureline.estimators import TextClassifier
-    from sureline.evaluation.search.candidates import MakeText, rule_candidates
+    from sureline.evaluation.search.candidates import rule_candidates
 
-    ordered = dict[str, dict[str, Any]]()
-    for name, given in fixed.items():
-        usual = searching.usual_for_texts(name) if texts else {}
-        left = {word: value for word, value in usual.items() if word not in tried[name]}
-        ordered[name] = {**left, **given, "shuffle": shuffle}
-    made = rule_candidates(names, fixed=ordered, tried=tried)
-    searching.check_candidates(made, streams=True)
-    if not raw:
-        searching.check_text_options(options, "tune")
+    texts = dataset is None or dataset.has_texts
+    fixed = dict[str, dict[str, Any]]()
+    for name, given in chosen.fixed.items():
+        usual = search.defaults_for_texts(name) if texts else {}
+        kept = {word: value for word, value in usual.items() if word not in chosen.searched[name]}
+        fixed[name] = {**kept, **given, "shuffle": shuffle}
+    made = rule_candidates(chosen.names, fixed=fixed, tried=chosen.searched)
+    search.check_candidates(made, streams=True)
+    if dataset is not None:
+        made = search.type_class_weights(made, dataset)
+    if not texts or not search.needs_texts(options):
+        search.check_text_options(options, "tune")
         return made
     TextClassifier(**options)._scheme()
-    return [replace(each, make=MakeText(each.make, options)) for each in made]
+    return [candidate.around_texts(options) for candidate in made]
 
 
-def _without_weights_above_one(
-    names: list[str], sample: Sample
-) -> tuple[list[str], dict[str, str]]:
+def _tune_unweighted(
+    dataset: Dataset, options: dict[str, Any], chosen: RuleSettings, quiet: bool
+) -> None:
+    """Set ``weighting`` to None: features given with values are not weighted by counts."""
+    from sureline.cli.screen import say
+    from sureline.errors import InvalidParameter
+
+    if chosen.texts or "weighting" in options:
+        option = f"--set {next(iter(chosen.texts))}" if chosen.texts else "--weighting"
+        raise InvalidParameter(
+            f"{dataset.name} gives features with values, which {option} cannot be tuned with; "
+            "leave it out"
+        )
+    if not quiet:
+        say(f"{dataset.name} gives features with values: these are tuned with --weighting none")
+    options["weighting"] = None
+
+
+def _able(candidates: list[Candidate], dataset: Dataset) -> tuple[list[Candidate], dict[str, str]]:
     """The rules that can be trained with the rows' weights, and why others cannot."""
     from sureline.errors import DataError
     from sureline.rules import rules
 
-    heaviest = 0.0 if sample.rows.weight is None else float(sample.rows.weight.max())
+    heaviest = 0.0 if dataset.rows.weight is None else float(dataset.rows.weight.max())
     if heaviest <= 1.0:
-        return names, {}
-    able = [name for name in names if rules()[name].weight == "cost"]
+        return candidates, {}
+    able = [each for each in candidates if rules()[each.name].weight == "cost"]
+    names = [each.name for each in candidates if each not in able]
     if not able:
         raise DataError(
-            f"{', '.join(names)} learn from weights from 0 to 1, but {sample.name} has "
+            f"{', '.join(names)} learn from weights from 0 to 1, but {dataset.name} has "
             f"{heaviest:g}; divide the weights by the largest"
         )
     why = f"cannot learn from a weight of {heaviest:g}, only from 0 to 1"
-    return able, {name: why for name in names if name not in able}
+    return able, dict.fromkeys(names, why)
 
 
-def _told(protocol: str, passes: int, folds: int) -> str:
+def _describe_protocol(protocol: str, passes: int, folds: int) -> str:
     """The protocol in words."""
     if protocol == "hold-out":
         return "judged on a random fifth of the rows"

@@ -1,46 +1,47 @@
-"""What a search finds, and the command that trains the winner."""
+"""The results of a search, and the command that trains the winner."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sureline.cli.search import write_value
 from sureline.cli.settings import OWN_OPTIONS, settable
 from sureline.estimators import TextClassifier
-from sureline.evaluation import majority_baseline
+from sureline.evaluation import Majority, majority_baseline
+from sureline.evaluation.search.dataset import Dataset
 from sureline.evaluation.search.halving import Tried
-from sureline.evaluation.search.samples import Sample
 from sureline.rules import rules
 
 MODEL = "model.sureline"
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """All that a search finds.
+class Results:
+    """All results of ``sureline tune``.
 
     Parameters
     ----------
-    sample : Sample
+    dataset : Dataset
         The rows.
     tried : list of Tried
-        Everything that was tried, the best first.
+        All settings, the best first.
     failures : dict
-        Why some settings could not be learned with, by rule.
+        Why some settings failed, by rule.
     protocol : str
         How they were judged, in words.
     seed : int
-        Where all randomness came from.
+        The random seed.
     seconds : float
         How long it took.
     command : str
         The command that trains the winner.
     """
 
-    sample: Sample
+    dataset: Dataset
     tried: Sequence[Tried]
     failures: Mapping[str, str]
     protocol: str
@@ -48,14 +49,18 @@ class Facts:
     seconds: float
     command: str
 
-    def as_json(self) -> dict[str, Any]:
-        """The facts for machines."""
-        majority = majority_baseline(self.sample.labels)
+    @cached_property
+    def majority(self) -> Majority:
+        """The most frequent label, and its error."""
+        return majority_baseline(self.dataset.labels)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All results, for JSON."""
         return {
-            "rows": len(self.sample),
-            "classes": int(self.sample.classes.size),
-            "majority": majority.label,
-            "majority_error": majority.error,
+            "rows": len(self.dataset),
+            "classes": int(self.dataset.classes.size),
+            "majority": self.majority.label,
+            "majority_error": self.majority.error,
             "protocol": self.protocol,
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
@@ -63,7 +68,7 @@ class Facts:
             "tried": [
                 {
                     "rule": each.learner,
-                    "settings": {name: _plain(value) for name, value in each.settings.items()},
+                    "settings": dict(each.settings),
                     "passes": each.passes,
                     "error": each.error,
                     "judged": each.judged,
@@ -76,72 +81,68 @@ class Facts:
         }
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | dict | None) else str(value)
-
-
-def train_command(
-    files: Sequence[str],
-    reading: Mapping[str, Any],
-    of_texts: Mapping[str, Any],
-    pairs: Sequence[str],
-    best: Tried,
-    seed: int,
-    shuffle: bool,
-) -> str:
-    """The command line that trains a rule with these settings on the same rows.
+@dataclass(frozen=True)
+class Given:
+    """The options of ``sureline tune`` that training takes as well, as they were given.
 
     Parameters
     ----------
     files : sequence of str
-        The inputs, as they were given.
+        The inputs.
     reading : dict
-        The options of `Reader`, as they were given.
-    of_texts : dict
-        The options on the features of texts, as they were given.
+        The options of `Reader`.
+    texts : dict
+        The options of the features of texts.
     pairs : sequence of str
-        What ``--set`` was given.
-    best : Tried
-        The rule, its settings and its passes.
+        The values of ``--set``.
     seed : int
-        The seed.
+        The random seed.
     shuffle : bool
-        Whether rows are mixed.
+        Whether rows are shuffled.
     """
-    words = ["sureline", "train", *files]
-    usual = {"quotes": True, "label_type": "auto", "encoding": "utf-8", "skip_bad": False}
-    for name, value in reading.items():
-        if value == usual.get(name):
-            continue
-        if name == "header":
-            words.append("--header" if value else "--no-header")
-        elif name == "quotes":
-            words.append("--no-quotes")
-        elif name == "skip_bad":
-            words.append("--skip-bad")
-        else:
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    default: Any = TextClassifier()
-    for name, value in of_texts.items():
-        if isinstance(value, bool):
-            words += [] if value else [OWN_OPTIONS[name]]
-        elif value is not None and value != _written(getattr(default, name)):
-            words += [OWN_OPTIONS[name], str(value)]
-    words += ["--rule", best.learner]
-    known = settable(rules()[best.learner])
-    for pair in pairs:
-        if pair.partition("=")[0].strip() in known:
-            words += ["--set", pair]
-    for name, value in best.settings.items():
-        words += ["--set", f"{name}={write_value(value)}"]
-    words += ["--passes", str(best.passes), "--seed", str(seed)]
-    if not shuffle:
-        words.append("--no-shuffle")
-    return shlex.join([*words, "-o", MODEL])
 
+    files: Sequence[str]
+    reading: Mapping[str, Any]
+    texts: Mapping[str, Any]
+    pairs: Sequence[str]
+    seed: int
+    shuffle: bool
 
-def _written(value: Any) -> Any:
-    """A default as its option writes it."""
-    if value is None:
-        return "none"
-    return ",".join(map(str, value)) if isinstance(value, tuple) else value
+    def train(self, best: Tried) -> str:
+        """The command line that trains a rule with these settings on the same rows."""
+        words = ["sureline", "train", *self.files, *self._reading(), *self._texts()]
+        words += ["--rule", best.learner]
+        known = settable(rules()[best.learner])
+        for pair in self.pairs:
+            if pair.partition("=")[0].strip() in known:
+                words += ["--set", pair]
+        for name, value in best.settings.items():
+            words += ["--set", f"{name}={write_value(value)}"]
+        words += ["--passes", str(best.passes), "--seed", str(self.seed)]
+        if not self.shuffle:
+            words.append("--no-shuffle")
+        return shlex.join([*words, "-o", MODEL])
+
+    def _reading(self) -> list[str]:
+        defaults = {"quotes": True, "label_type": "auto", "encoding": "utf-8", "skip_bad": False}
+        words = list[str]()
+        for name, value in self.reading.items():
+            option = name.replace("_", "-")
+            if value == defaults.get(name):
+                continue
+            if isinstance(value, bool):
+                words.append(f"--{option}" if value else f"--no-{option}")
+            else:
+                words += [f"--{option}", str(value)]
+        return words
+
+    def _texts(self) -> list[str]:
+        default: Any = TextClassifier()
+        words = list[str]()
+        for name, value in self.texts.items():
+            usual = getattr(default, name)
+            written = ",".join(map(str, usual)) if isinstance(usual, tuple) else usual
+            if value is True or value in (None, "none" if usual is None else written):
+                continue
+            words += [OWN_OPTIONS[name]] if value is False else [OWN_OPTIONS[name], str(value)]
+        return words

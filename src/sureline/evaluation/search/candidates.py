@@ -1,19 +1,23 @@
-"""Who can be compared and tuned: every online rule, and the baselines that scikit-learn has."""
+"""The learners that can be compared and tuned: every online rule, and scikit-learn's baselines."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from sklearn import config_context  # type: ignore[attr-defined]
+from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, classifier_for
+from sureline.evaluation.search import BASELINES
 from sureline.rules import Rule, rules
 
+Settings = Mapping[str, Any]
 COSTS = (0.1, 1.0, 10.0, 100.0)
 SMOOTHINGS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-DIAGONAL = "diagonal-kl"
 
 
 @dataclass(frozen=True)
@@ -23,109 +27,100 @@ class Candidate:
     Parameters
     ----------
     name : str
-        What it is called in tables.
-    make : function of settings and a seed
-        Gives an estimator that has learned nothing. It must be importable, as other processes call
-        it.
-    grid : tuple of dict
-        The settings to try, the usual ones first.
-    passes : bool
+        Its name in tables.
+    estimator : estimator
+        An unfitted classifier.
+    grid : sequence of dict
+        The settings to try, the defaults first.
+    online : bool
         Whether it learns online, so that the number of passes is tuned as well.
     baseline : bool
         Whether it comes from scikit-learn.
     negative : bool
         Whether it can learn from negative features.
+    prefix : str
+        Where `estimator` has the parameters of `grid`, such as ``"estimator__"``.
     """
 
     name: str
-    make: Callable[[Mapping[str, Any], int], Any]
-    grid: tuple[Mapping[str, Any], ...]
-    passes: bool
+    estimator: Any
+    grid: Sequence[Settings] = ({},)
+    online: bool = True
     baseline: bool = False
     negative: bool = True
+    prefix: str = ""
 
+    def build(self, settings: Settings, seed: int) -> Any:
+        """Return an unfitted classifier with these settings and this random seed."""
+        model = clone(self.estimator)
+        model.set_params(**{f"{self.prefix}{name}": value for name, value in settings.items()})
+        return model.set_params(
+            **{name: seed for name in model.get_params() if name.endswith("random_state")}
+        )
 
-@dataclass(frozen=True)
-class MakeRule:
-    """Makes the classifier of a rule, with what is always set."""
+    @property
+    def reads_texts(self) -> bool:
+        """Whether it learns from texts, rather than from a matrix."""
+        return isinstance(self.estimator, TextClassifier)
 
-    rule: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-
-    def __call__(self, settings: Mapping[str, Any], seed: int) -> Any:
-        """A classifier that has learned nothing."""
-        cls: Any = classifier_for(self.rule)
-        given = {**rules()[self.rule].settings, **self.fixed, **settings}
-        return cls(**given, random_state=seed)
-
-
-@dataclass(frozen=True)
-class MakeText:
-    """Makes a classifier of texts around the classifier of a rule."""
-
-    rule: Callable[[Mapping[str, Any], int], Any]
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __call__(self, settings: Mapping[str, Any], seed: int) -> Any:
-        """A classifier that has learned nothing."""
-        estimator, cls = self.rule(settings, seed), TextClassifier
-        made: Any = cls(estimator=estimator, **self.options)
-        return made.set_params(shuffle=estimator.shuffle, random_state=seed)
+    def around_texts(self, options: Mapping[str, Any]) -> Candidate:
+        """The same learner inside a `TextClassifier` with these parameters."""
+        online = self.estimator
+        classifier = TextClassifier(estimator=online, shuffle=online.shuffle, **options)
+        return replace(self, estimator=classifier, prefix="estimator__")
 
 
 def rule_candidates(
     names: Iterable[str] | None = None,
-    covariances: Sequence[str] = (DIAGONAL,),
-    fixed: Mapping[str, Mapping[str, Any]] | None = None,
+    covariances: Sequence[str] = ("diagonal-kl",),
+    fixed: Mapping[str, Settings] | None = None,
     tried: Mapping[str, Mapping[str, Sequence[Any]]] | None = None,
 ) -> list[Candidate]:
-    """The online rules as candidates, each with the covariances of these that it has.
+    """Return the online rules as candidates, one for each covariance that a rule supports.
 
     Parameters
     ----------
     names : iterable of str, default=None
         Which rules; by default all.
     covariances : sequence of str, default=("diagonal-kl",)
-        Which covariances; rules that keep none are taken once.
+        Which covariances; a rule without one gives a single candidate.
     fixed : dict, default=None
         By rule, parameters that are set and not searched.
     tried : dict, default=None
-        By rule, the values to search of a parameter, in place of those the rule declares.
+        By rule, the values of a parameter to search, in place of those that the rule declares.
     """
-    known = rules()
     made = list[Candidate]()
-    for name in known if names is None else names:
-        rule = known[name]
-        own, wanted = dict((fixed or {}).get(name, {})), dict((tried or {}).get(name, {}))
-        keeps = rule.step is not None and "identity" not in rule.covariances
-        asked: Sequence[str | None] = (None,)
-        if keeps and "covariance" not in own and "covariance" not in wanted:
-            asked = [each for each in covariances if each in rule.covariances]
-            if not asked:
+    for name in rules() if names is None else names:
+        rule = rules()[name]
+        own, values = dict((fixed or {}).get(name, {})), dict((tried or {}).get(name, {}))
+        supported: Sequence[str | None] = (None,)
+        keeps_variances = rule.step is not None and "identity" not in rule.covariances
+        if keeps_variances and "covariance" not in {*own, *values}:
+            supported = [each for each in covariances if each in rule.covariances]
+            if not supported:
                 raise InvalidParameter(
                     f"the rule {name} has no covariance {' or '.join(covariances)}; it has "
                     f"{', '.join(rule.covariances)}"
                 )
-        for covariance in asked:
+        for covariance in supported:
             extra = {} if covariance is None else {"covariance": covariance}
-            shown = name if len(asked) == 1 else f"{name} {covariance}"
+            cls: Any = classifier_for(name)
             made.append(
                 Candidate(
-                    name=shown,
-                    make=MakeRule(name, {**own, **extra}),
-                    grid=rule_grid(rule, own, wanted),
-                    passes=True,
+                    name if len(supported) == 1 else f"{name} {covariance}",
+                    cls(**{**rule.settings, **own, **extra}),
+                    rule_grid(rule, own, values),
                 )
             )
     return made
 
 
 def rule_grid(
-    rule: Rule, fixed: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]
+    rule: Rule, fixed: Settings, tried: Mapping[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], ...]:
-    """Every combination of the values that a rule's parameters are searched over.
+    """Return every combination of the values over which a rule's parameters are searched.
 
-    Parameters that are neither declared to have more than one value nor asked for are left alone.
+    A parameter is searched if it is in `tried` or if the rule declares several values for it.
     """
     values = {
         each.name: (*each.trials, "auto") if each.auto else each.trials
@@ -133,100 +128,50 @@ def rule_grid(
         if each.name not in fixed and len(each.trials) > 1
     }
     values.update({name: tuple(some) for name, some in tried.items()})
-    usual = {each.name: each.default for each in rule.parameters}
+    defaults = {each.name: each.default for each in rule.parameters}
+    # Not scikit-learn's ParameterGrid, which sorts the parameters by name.
     combined = [
         dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())
     ]
     # A stable sort: what is nearest to the defaults comes first, and so wins ties.
-    combined.sort(key=lambda each: sum(usual.get(name) != value for name, value in each.items()))
+    combined.sort(key=lambda each: sum(defaults.get(name) != value for name, value in each.items()))
     return tuple(combined)
 
 
-def _multinomial_nb(settings: Mapping[str, Any], seed: int) -> Any:
-    from sklearn.naive_bayes import MultinomialNB
+def baseline_candidates(names: Iterable[str] = BASELINES) -> list[Candidate]:
+    """Return some of scikit-learn's classifiers as candidates.
 
-    return MultinomialNB(**settings)
-
-
-def _complement_nb(settings: Mapping[str, Any], seed: int) -> Any:
-    from sklearn.naive_bayes import ComplementNB
-
-    return ComplementNB(**settings)
-
-
-def _logistic_l2(settings: Mapping[str, Any], seed: int) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(**settings, max_iter=1000, random_state=seed)
-
-
-def _logistic_l1(settings: Mapping[str, Any], seed: int) -> Any:
-    from sklearn._config import config_context
-    from sklearn.linear_model import LogisticRegression
+    Parameters
+    ----------
+    names : iterable of str, default=BASELINES
+        Which of them.
+    """
+    from sklearn.linear_model import LogisticRegression, SGDClassifier
     from sklearn.multiclass import OneVsRestClassifier
-
-    two = LogisticRegression(**settings, l1_ratio=1, solver="liblinear", random_state=seed)
-    with config_context(enable_metadata_routing=True):
-        return OneVsRestClassifier(two.set_fit_request(sample_weight=True))
-
-
-def _linear_svm(settings: Mapping[str, Any], seed: int) -> Any:
+    from sklearn.naive_bayes import ComplementNB, MultinomialNB
     from sklearn.svm import LinearSVC
 
-    return LinearSVC(**settings, max_iter=10_000, random_state=seed)
-
-
-def _sgd(settings: Mapping[str, Any], seed: int) -> Any:
-    from sklearn.linear_model import SGDClassifier
-
-    return SGDClassifier(**settings, tol=None, random_state=seed)
-
-
-def _each(name: str, values: Sequence[float], usual: float) -> tuple[dict[str, float], ...]:
-    """A grid of one parameter, its usual value first."""
-    return tuple({name: value} for value in sorted(values, key=lambda value: value != usual))
-
-
-BASELINES = {
-    each.name: each
-    for each in (
-        Candidate(
-            "multinomial-nb",
-            _multinomial_nb,
-            _each("alpha", SMOOTHINGS, 1.0),
-            passes=False,
-            baseline=True,
-            negative=False,
-        ),
-        Candidate(
-            "complement-nb",
-            _complement_nb,
-            _each("alpha", SMOOTHINGS, 1.0),
-            passes=False,
-            baseline=True,
-            negative=False,
-        ),
-        Candidate("logistic-l2", _logistic_l2, _each("C", COSTS, 1.0), passes=False, baseline=True),
-        Candidate(
-            "logistic-l1",
-            _logistic_l1,
-            _each("C", COSTS, 1.0),
-            passes=False,
-            baseline=True,
-        ),
+    with config_context(enable_metadata_routing=True):  # OneVsRestClassifier passes weights on
+        sparse = LogisticRegression(l1_ratio=1, solver="liblinear")
+        one_vs_rest = OneVsRestClassifier(sparse.set_fit_request(sample_weight=True))
+    smoothings, costs = _grid("alpha", SMOOTHINGS, 1.0), _grid("C", COSTS, 1.0)
+    every = (
+        Candidate("multinomial-nb", MultinomialNB(), smoothings, online=False, negative=False),
+        Candidate("complement-nb", ComplementNB(), smoothings, online=False, negative=False),
+        Candidate("logistic-l2", LogisticRegression(max_iter=1000), costs, online=False),
+        Candidate("logistic-l1", one_vs_rest, costs, online=False, prefix="estimator__"),
         Candidate(
             "linear-svm",
-            _linear_svm,
-            _each("C", (0.01, 0.1, 1.0, 10.0), 1.0),
-            passes=False,
-            baseline=True,
+            LinearSVC(max_iter=10_000),
+            _grid("C", (0.01, 0.1, 1.0, 10.0), 1.0),
+            online=False,
         ),
-        Candidate(
-            "sgd",
-            _sgd,
-            _each("alpha", (1e-6, 1e-5, 1e-4, 1e-3), 1e-4),
-            passes=True,
-            baseline=True,
-        ),
+        Candidate("sgd", SGDClassifier(tol=None), _grid("alpha", (1e-6, 1e-5, 1e-4, 1e-3), 1e-4)),
     )
-}
+    by_name = {each.name: replace(each, baseline=True) for each in every}
+    return [by_name[name] for name in names]
+
+
+def _grid(name: str, values: Sequence[float], default: float) -> tuple[dict[str, float], ...]:
+    """A grid of one parameter, its default first."""
+    return tuple({name: value} for value in sorted(values, key=lambda value: value != default))

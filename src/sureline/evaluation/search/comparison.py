@@ -1,45 +1,34 @@
-"""All candidates under one protocol: tuned on one random split, then judged with that fixed."""
+"""All candidates under one protocol: tuned on one random split, then judged with these settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError
 from sureline.evaluation.baselines import Majority, majority_baseline
-from sureline.evaluation.learning_curves import learn_in_steps
-from sureline.evaluation.protocols import (
-    Judgement,
-    Split,
-    growing_blocks,
-    split_folds,
-    split_once,
-)
+from sureline.evaluation.protocols import Judgement, Split, split_once
 from sureline.evaluation.search.candidates import Candidate
-from sureline.evaluation.search.samples import Sample, join_samples, split_features
+from sureline.evaluation.search.dataset import Dataset
+from sureline.evaluation.search.protocol import TEST_SHARE, Protocol
 from sureline.evaluation.search.trials import (
-    Study,
+    Prediction,
+    Progress,
+    Runner,
     Trial,
-    Verdict,
-    judge_settings,
-    stored,
-    try_settings,
+    count_by_pass,
+    predict_split,
 )
-from sureline.evaluation.search.workers import run_units
 from sureline.evaluation.significance import mcnemar
 
-Protocol = Literal["k-fold", "hold-out", "progressive"]
-PROTOCOLS = ("k-fold", "hold-out", "progressive")
-TUNING_SHARE = 0.2  # of the rows, on which settings are judged
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class Result:
     """How a candidate did.
 
     Parameters
@@ -49,17 +38,17 @@ class Standing:
     baseline : bool
         Whether it comes from scikit-learn.
     settings : dict
-        The parameters it was given by tuning.
+        The parameters that tuning chose.
     passes : int or None
-        The number of passes it was given; None where it makes none.
+        The number of passes that tuning chose; None for one that does not learn online.
     judgement : Judgement
-        What it said of every judged row.
+        What it predicted for every test row.
+    deviation : float
+        The standard deviation of the error over the folds; NaN where there are none.
+    unconverged : int
+        In how many trainings its solver stopped before it converged.
     p_value : float
         McNemar's, against the best; 1 for the best itself.
-    unfinished : int
-        In how many folds its solver was stopped before it converged.
-    alike : bool
-        Whether the folds are of one size, so that their errors can be compared.
     """
 
     learner: str
@@ -67,9 +56,9 @@ class Standing:
     settings: Mapping[str, Any]
     passes: int | None
     judgement: Judgement
+    deviation: float
+    unconverged: int
     p_value: float = 1.0
-    unfinished: int = 0
-    alike: bool = True
 
     @property
     def error(self) -> float:
@@ -77,13 +66,8 @@ class Standing:
         return self.judgement.error
 
     @property
-    def deviation(self) -> float:
-        """The standard deviation of the error over the folds; NaN where these are not alike."""
-        return self.judgement.deviation if self.alike else float("nan")
-
-    @property
     def seconds(self) -> float:
-        """The mean processor time of one training, features not counted."""
+        """The mean processor time of one training, without computing the features."""
         return float(np.mean(self.judgement.seconds))
 
     @property
@@ -93,25 +77,25 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class Comparison:
     """How all candidates did on one task.
 
     Parameters
     ----------
     task : str
-        The name of the rows.
+        The name of the dataset.
     rows : int
-        How many there are.
+        The number of rows.
     judged : int
-        How many were judged.
+        The number of rows judged on.
     classes : int
-        How many labels there are.
+        The number of classes.
     majority : Majority
-        The most frequent label among those learned, and how often it is wrong.
-    standings : list of Standing
+        The most frequent label of the training rows, and its error.
+    results : list of Result
         The best first.
     failures : dict
-        Why some candidates could not take part, by name.
+        Why some candidates were left out, by name.
     """
 
     task: str
@@ -119,266 +103,156 @@ class Contest:
     judged: int
     classes: int
     majority: Majority
-    standings: list[Standing]
+    results: list[Result]
     failures: dict[str, str]
 
 
-class Watcher:
-    """Is told how a contest gets on; this one shows nothing."""
-
-    def begin(self, stage: str, total: int) -> None:
-        """A stage with so many units begins."""
-
-    def advance(self) -> None:
-        """A unit is done."""
-
-
-def run_contest(
-    sample: Sample,
+def compare(
+    dataset: Dataset,
     candidates: Sequence[Candidate],
+    protocol: Protocol,
     *,
-    protocol: Protocol = "k-fold",
-    folds: int = 10,
-    test: Sample | None = None,
-    test_size: float = 0.2,
-    passes: int = 10,
-    seed: int = 0,
-    shuffle: bool = True,
+    test: Dataset | None = None,
     options: Mapping[str, Any] | None = None,
     jobs: int = 1,
-    watcher: Watcher | None = None,
-) -> Contest:
-    """Tune every candidate on one random split, fix that, and judge it by the protocol.
+    progress: Progress | None = None,
+) -> Comparison:
+    """Tune every candidate on one random split, then judge it with these settings.
 
     Parameters
     ----------
-    sample : Sample
+    dataset : Dataset
         The rows.
     candidates : sequence of Candidate
-        Who takes part.
-    protocol : {"k-fold", "hold-out", "progressive"}, default="k-fold"
-        How they are judged: on folds, on rows held out, or on blocks that grow, each predicted
-        before it is learned.
-    folds : int, default=10
-        How many folds.
-    test : Sample, default=None
-        For ``"hold-out"``: the rows to judge on. None: a random part of `sample`.
-    test_size : float, default=0.2
-        For ``"hold-out"``: how large that part is.
-    passes : int, default=10
-        How many passes online learners may make.
-    seed : int, default=0
-        Where all randomness comes from.
-    shuffle : bool, default=True
-        For ``"progressive"``: whether rows are mixed first.
+        The learners.
+    protocol : Protocol
+        How they are judged.
+    test : Dataset, default=None
+        For ``"hold-out"``: the rows to judge on. None: a random fifth of `dataset`.
     options : dict, default=None
         The parameters of `TextFeatures`.
     jobs : int, default=1
-        How many processes work.
-    watcher : Watcher, default=None
-        Who is told how it gets on.
+        The number of processes; -1 for one per core. The results do not depend on it.
+    progress : Progress, default=None
+        What receives the progress.
 
     Returns
     -------
-    Contest
+    Comparison
         How all did, the best first.
     """
-    told = watcher or Watcher()
-    whole, splits = _splits(sample, protocol, folds, test, test_size, seed, shuffle)
+    whole = dataset if test is None else dataset.append(test)
+    splits = _split(dataset, protocol, test)
+    failures = {
+        each.name: "cannot learn from features below 0"
+        for each in candidates
+        if whole.has_negative and not each.negative
+    }
+    entered = [each for each in candidates if each.name not in failures]
+    runner = Runner(whole, options or {}, protocol.seed, jobs=jobs, progress=progress or Progress())
+    runner.compile(entered)
     # Held-out rows take no part in tuning. With folds and blocks, all rows do, as in the papers.
-    known = splits[0][0] if protocol == "hold-out" else np.arange(len(whole))
-    inner_train, inner_test = split_once(whole.labels[known], TUNING_SHARE, seed)
-    study = Study(whole, [(known[inner_train], known[inner_test]), *splits], options or {}, seed)
-    failures = dict[str, str]()
-    entered = list[Candidate]()
-    for each in candidates:
-        if whole.negative and not each.negative:
-            failures[each.name] = "cannot learn from features below 0"
-        else:
-            entered.append(each)
-    with stored(study) as path:
-        chosen = _tune(path, entered, passes, jobs, told, failures)
-        left = [each for each in entered if each.name in chosen]
-        if not left:
-            reasons = "; ".join(f"{name}: {why}" for name, why in failures.items())
-            raise DataError(f"none of the learners could learn from {sample.name}: {reasons}")
-        standings = _judge(path, study, left, chosen, jobs, told, failures)
-    standings.sort(key=lambda each: each.error)
-    best = standings[0]
+    known = splits[0][0] if protocol.name == "hold-out" else np.arange(len(whole))
+    train, rest = split_once(whole.labels[known], TEST_SHARE, protocol.seed)
+    grid = [Trial(each, settings, protocol.passes) for each in entered for settings in each.grid]
+    chosen = _tune(runner, (known[train], known[rest]), grid, failures)
+    results = _judge(runner, splits, chosen, protocol, failures)
+    if not results:
+        reasons = "; ".join(f"{name}: {why}" for name, why in failures.items())
+        raise DataError(f"none of the learners could learn from {dataset.name}: {reasons}")
+    best = min(results, key=lambda each: each.error).judgement
     ranked = [
-        replace(
-            each,
-            p_value=mcnemar(best.judgement.right, each.judgement.right).p_value,
-            alike=protocol == "k-fold",
-        )
-        for each in standings
+        replace(each, p_value=mcnemar(best.right, each.judgement.right).p_value)
+        for each in sorted(results, key=lambda each: each.error)
     ]
-    truth = best.judgement.truth
     learned = whole.labels[splits[0][0]] if len(splits) == 1 else whole.labels
-    return Contest(
-        task=sample.name,
+    return Comparison(
+        task=dataset.name,
         rows=len(whole),
-        judged=int(truth.size),
+        judged=int(best.truth.size),
         classes=int(whole.classes.size),
-        majority=majority_baseline(learned, truth),
-        standings=ranked,
+        majority=majority_baseline(learned, best.truth),
+        results=ranked,
         failures=failures,
     )
 
 
-def _splits(
-    sample: Sample,
-    protocol: str,
-    folds: int,
-    test: Sample | None,
-    test_size: float,
-    seed: int,
-    shuffle: bool,
-) -> tuple[Sample, list[Split]]:
-    """All rows, and how the protocol splits them."""
-    if protocol == "k-fold":
-        return sample, split_folds(sample.labels, folds, seed)
-    if protocol == "progressive":
-        splits = growing_blocks(len(sample), random_state=seed if shuffle else None)
-        kept = [(train, rest) for train, rest in splits if np.unique(sample.labels[train]).size > 1]
-        if not kept:
-            raise DataError(
-                f"{sample.name}: the rows begin with one label only, so that nothing can be "
-                "learned before the last block; leave out --no-shuffle, or mix the rows beforehand"
-            )
-        return sample, kept
-    if protocol != "hold-out":
-        raise InvalidParameter(
-            f"protocol must be {' or '.join(map(repr, PROTOCOLS))}, got {protocol!r}"
+def _split(dataset: Dataset, protocol: Protocol, test: Dataset | None) -> list[Split]:
+    """How the protocol splits the rows; those of `test` follow those of `dataset`."""
+    n = len(dataset)
+    if test is not None:
+        return [(np.arange(n), np.arange(n, n + len(test)))]
+    splits = protocol.split(dataset.labels)
+    if protocol.name != "progressive":
+        return splits
+    kept = [(train, rest) for train, rest in splits if np.unique(dataset.labels[train]).size > 1]
+    if not kept:
+        raise DataError(
+            f"{dataset.name}: the rows begin with one label only, so that nothing can be learned "
+            "before the last block; leave out --no-shuffle, or shuffle the rows beforehand"
         )
-    if test is None:
-        return sample, [split_once(sample.labels, test_size, seed)]
-    whole = join_samples(sample, test)
-    n = len(sample)
-    return whole, [(np.arange(n), np.arange(n, len(whole)))]
+    return kept
 
 
 def _tune(
-    path: str,
-    candidates: Sequence[Candidate],
-    passes: int,
-    jobs: int,
-    watcher: Watcher,
-    failures: dict[str, str],
-) -> dict[str, tuple[Mapping[str, Any], int]]:
-    """The settings and the number of passes with the least error on the tuning split, by name."""
-    units = [
-        (path, 0, candidate, settings, passes)
-        for candidate in candidates
-        for settings in candidate.grid
-    ]
-    watcher.begin("tuning", len(units))
-    trials = dict[int, Trial]()
-    for number, trial in run_units(try_settings, units, jobs):
-        trials[number] = trial
-        watcher.advance()
-    best = dict[str, tuple[int, int, Mapping[str, Any]]]()
-    for number, (_, _, candidate, settings, _) in enumerate(units):
-        trial, name = trials[number], candidate.name
-        if trial.failure:
-            failures.setdefault(name, trial.failure)
-            continue
-        after = int(np.argmin(trial.wrong))
-        wrong = int(trial.wrong[after])
+    runner: Runner, split: Split, grid: Sequence[Trial], failures: dict[str, str]
+) -> list[Trial]:
+    """The trial of each candidate with the fewest mistakes, with the passes that this took."""
+    found, failed = runner.run("tuning", count_by_pass, [split], grid)
+    best = dict[str, tuple[int, Trial]]()
+    for number, [mistakes] in found.items():
+        trial, passes = grid[number], int(np.argmin(mistakes.wrong))
+        wrong = int(mistakes.wrong[passes])
+        name = trial.candidate.name
         if name not in best or wrong < best[name][0]:
-            best[name] = wrong, after + 1, settings
-    for name in best:
-        failures.pop(name, None)
-    return {name: (settings, after) for name, (_, after, settings) in best.items()}
+            best[name] = wrong, trial._replace(passes=passes + 1)
+    for number, reason in failed.items():
+        if grid[number].candidate.name not in best:
+            failures.setdefault(grid[number].candidate.name, reason)
+    return [trial for _, trial in best.values()]
 
 
 def _judge(
-    path: str,
-    study: Study,
-    candidates: Sequence[Candidate],
-    chosen: Mapping[str, tuple[Mapping[str, Any], int]],
-    jobs: int,
-    watcher: Watcher,
+    runner: Runner,
+    splits: Sequence[Split],
+    chosen: Sequence[Trial],
+    protocol: Protocol,
     failures: dict[str, str],
-) -> list[Standing]:
-    """How each candidate does on the splits of the protocol, with what tuning chose."""
-    folds = range(1, len(study.splits))
-    # One split after the other, so that its features are made once for all candidates.
-    units = [
-        (path, number, candidate, *chosen[candidate.name])
-        for number in folds
-        for candidate in candidates
-    ]
-    watcher.begin("judging", len(units))
-    verdicts = dict[int, Verdict]()
-    for number, verdict in run_units(judge_settings, units, jobs):
-        verdicts[number] = verdict
-        watcher.advance()
-    standings = list[Standing]()
-    for at, candidate in enumerate(candidates):
-        own = [verdicts[k] for k in range(at, len(units), len(candidates))]
-        failed = next((each.failure for each in own if each.failure), "")
-        if failed:
-            failures[candidate.name] = failed
-            continue
-        settings, passes = chosen[candidate.name]
-        standings.append(
-            Standing(
+) -> list[Result]:
+    """How each candidate does on the splits of the protocol."""
+    found, failed = runner.run("judging", predict_split, splits, chosen)
+    failures.update({chosen[number].candidate.name: reason for number, reason in failed.items()})
+    results = list[Result]()
+    for number, predictions in found.items():
+        candidate, settings, passes = chosen[number]
+        judgement = _collect(predictions, splits, runner.dataset)
+        results.append(
+            Result(
                 learner=candidate.name,
                 baseline=candidate.baseline,
                 settings=settings,
-                passes=passes if candidate.passes else None,
-                judgement=_collected(own, study),
-                unfinished=sum(not each.converged for each in own),
+                passes=passes if candidate.online else None,
+                judgement=judgement,
+                # Blocks differ in size, and so do not compare.
+                deviation=judgement.deviation if protocol.name == "k-fold" else float("nan"),
+                unconverged=sum(not each.converged for each in predictions),
             )
         )
-    if not standings:
-        reasons = "; ".join(f"{name}: {why}" for name, why in failures.items())
-        raise DataError(f"none of the learners could learn: {reasons}")
-    return standings
+    return results
 
 
-def _collected(verdicts: Iterable[Verdict], study: Study) -> Judgement:
-    """What a candidate said of all judged rows."""
-    some = list(verdicts)
-    tests = [test for _, test in study.splits[1:]]
+def _collect(
+    predictions: Sequence[Prediction], splits: Sequence[Split], dataset: Dataset
+) -> Judgement:
+    """The predictions for all test rows, by row."""
+    tests = [test for _, test in splits]
     judged = np.concatenate(tests)
     order = np.argsort(judged, kind="stable")
     fold = np.repeat(np.arange(len(tests)), [test.size for test in tests])
-    predictions: NDArray[Any] = np.concatenate([each.predictions for each in some])
     return Judgement(
         rows=judged[order],
-        truth=study.sample.labels[judged[order]],
-        predictions=predictions[order],
+        truth=dataset.labels[judged[order]],
+        predictions=np.concatenate([each.labels for each in predictions])[order],
         fold=fold[order],
-        seconds=tuple(each.seconds for each in some),
+        seconds=tuple(each.seconds for each in predictions),
     )
-
-
-def warm_up(
-    candidates: Iterable[Candidate],
-    sample: Sample,
-    options: Mapping[str, Any],
-    raw: bool = False,
-    watcher: Watcher | None = None,
-) -> None:
-    """Compile what the candidates need, here and once, before several processes need it at a time.
-
-    Numba's cache on disk is shared by processes, but two that fill it at the same moment may
-    compile the same code twice, or undo what the other wrote.
-    """
-    _, firsts = np.unique(sample.labels, return_index=True)
-    few = np.concatenate([firsts[:3], firsts[:3]])
-    tiny = Sample(sample.name, sample.rows.take(few))
-    X: Any = tiny.rows.text
-    if not raw:
-        X, _ = split_features(tiny, np.arange(few.size), np.arange(few.size), options)
-    stops = np.array([few.size])
-    compiled = [candidate for candidate in candidates if not candidate.baseline]
-    told = watcher or Watcher()
-    told.begin("preparing", len(compiled))
-    for candidate in compiled:
-        told.advance()
-        model = candidate.make(candidate.grid[0], 0)
-        for trained in learn_in_steps(model, X, tiny.labels, stops):
-            trained.predict(X)

@@ -1,26 +1,24 @@
-"""One candidate with given settings on one split: what `compare` and `tune` do many times.
-
-These functions run in other processes. A study is written to a file once, and each process reads it
-once; the features of a split are made once, for all candidates that come to it one after the other.
-"""
+"""Trials: one candidate with given settings trained on one split, many of them at a time."""
 
 from __future__ import annotations
 
-import pickle
+import signal
+import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from itertools import chain, islice
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn._config import config_context
+from sklearn import config_context  # type: ignore[attr-defined]
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from sureline.errors import SurelineError
 from sureline.estimators import TextClassifier
@@ -28,239 +26,255 @@ from sureline.estimators.validation import choose_rule
 from sureline.evaluation.learning_curves import learn_in_steps
 from sureline.evaluation.prequential import progressive
 from sureline.evaluation.protocols import Split
-from sureline.evaluation.search.candidates import Candidate
-from sureline.evaluation.search.samples import Sample, split_features
-
-Settings = Mapping[str, Any]
+from sureline.evaluation.search.candidates import Candidate, Settings
+from sureline.evaluation.search.dataset import Dataset, split_features
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
-    """Rows, how they are split, and how texts become features.
+class Progress:
+    """Receives the progress of a search; this one shows nothing."""
 
-    Parameters
-    ----------
-    sample : Sample
-        The rows.
-    splits : list of (train, test)
-        Row numbers; they are learned in the order in which `train` has them.
-    options : dict
-        The parameters of `TextFeatures`.
-    seed : int
-        Where the random orders come from.
-    raw : bool
-        Whether candidates learn from the texts themselves.
-    unknown : bool
-        Whether words count in the length of a judged text that no learned one has.
-    """
+    def start(self, stage: str, total: int) -> None:
+        """A stage of `total` trainings starts."""
 
-    sample: Sample
-    splits: list[Split]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    raw: bool = False
-    unknown: bool = False
+    def advance(self) -> None:
+        """A training is done."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """How often a candidate was wrong about the judged rows of a split.
+class Trial(NamedTuple):
+    """A candidate, its settings, and the number of passes to make if it learns online."""
 
-    Parameters
-    ----------
-    wrong : int array of shape (passes,)
-        How many rows it got wrong after each pass; one number for those that make none.
-    judged : int
-        How many rows that is of.
-    failure : str
-        Why it could not learn, if it could not.
-    """
+    candidate: Candidate
+    settings: Settings
+    passes: int
+
+
+class SplitData(NamedTuple):
+    """The training rows and the test rows of a split, as matrices or texts."""
+
+    X: Any
+    y: NDArray[Any]
+    weight: NDArray[np.float64] | None
+    X_test: Any
+    y_test: NDArray[Any]
+
+
+class Mistakes(NamedTuple):
+    """How many of the `judged` rows were wrong, after each pass."""
 
     wrong: NDArray[np.int64]
     judged: int
-    failure: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """What a candidate said of the judged rows of a split.
+class Prediction(NamedTuple):
+    """Predicted labels, the processor time of the training, and whether its solver converged."""
 
-    Parameters
-    ----------
-    predictions : array
-        Its labels for them.
-    seconds : float
-        The processor time it took to learn, features not counted.
-    converged : bool
-        Whether it came to its end, or had to be stopped.
-    failure : str
-        Why it could not learn, if it could not.
-    """
-
-    predictions: NDArray[Any]
+    labels: NDArray[Any]
     seconds: float
     converged: bool
-    failure: str = ""
 
 
-@contextmanager
-def stored(study: Study) -> Iterator[str]:
-    """The path of a file that holds the study, for as long as it is needed."""
-    with TemporaryDirectory(prefix="sureline-") as folder:
-        path = Path(folder, "study")
-        path.write_bytes(pickle.dumps(study, protocol=pickle.HIGHEST_PROTOCOL))
-        yield str(path)
-    _study.cache_clear()
-    _parts.cache_clear()
+# -- what is done with a split -----------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _study(path: str) -> Study:
-    study: Study = pickle.loads(Path(path).read_bytes())  # noqa: S301, written just before, by us
-    return study
-
-
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """The two parts of a split, as matrices or texts."""
-
-    learned: Any
-    labels: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    judged: Any
-    truth: NDArray[Any]
-
-
-@lru_cache(maxsize=1)
-def _parts(path: str, number: int) -> _Parts:
-    study = _study(path)
-    train, test = study.splits[number]
-    if study.raw:
-        learned, judged = (study.sample.rows.take(some).text for some in (train, test))
+def count_by_pass(data: SplitData, trial: Trial, seed: int) -> Mistakes:
+    """Learn the training rows and count the mistakes on the test rows, after each pass."""
+    candidate, settings, passes = trial
+    model = candidate.build(settings, seed)
+    if candidate.online:
+        stops = data.y.size * np.arange(1, passes + 1)
+        models: Any = learn_in_steps(model, data.X, data.y, stops, data.weight)
     else:
-        learned, judged = split_features(study.sample, train, test, study.options, study.unknown)
-    weight = study.sample.rows.weight
-    return _Parts(
-        learned,
-        study.sample.labels[train],
-        None if weight is None else weight[train],
-        judged,
-        study.sample.labels[test],
-    )
+        models = (_fit(model, candidate, data) for _ in range(1))
+    wrong = [int((trained.predict(data.X_test) != data.y_test).sum()) for trained in models]
+    return Mistakes(np.array(wrong, np.int64), int(data.y_test.size))
 
 
-def try_settings(
-    path: str, number: int, candidate: Candidate, settings: Settings, passes: int
-) -> Trial:
-    """Learn one part of a split and judge on the other, after each pass.
+def count_progressive(data: SplitData, trial: Trial, seed: int) -> Mistakes:
+    """Learn the training rows in order, each predicted just before, and count the mistakes.
 
-    Parameters
-    ----------
-    path : str
-        Where the study is stored.
-    number : int
-        Which of its splits.
-    candidate : Candidate
-        Who learns.
-    settings : dict
-        With which parameters.
-    passes : int
-        How many passes to make, if it learns online.
+    Learning counts them itself, as `n_mistakes_`. Only a classifier that predicts by the average of
+    its weights, but learns by the last, must predict row by row.
     """
-    study, parts = _study(path), _parts(path, number)
-    failure = ""
-    wrong = list[int]()
-    model = candidate.make(settings, study.seed)
-    try:
-        with _quietly():
-            if candidate.passes:
-                stops = parts.labels.size * np.arange(1, passes + 1)
-                steps = learn_in_steps(model, parts.learned, parts.labels, stops, parts.weight)
-                wrong += [_count_wrong(trained, parts) for trained in steps]
-            else:
-                _fit(model, candidate, parts)
-                wrong.append(_count_wrong(model, parts))
-    except (SurelineError, ValueError) as problem:
-        failure = str(problem)
-    counts = np.array(wrong or [parts.truth.size], np.int64)
-    return Trial(counts, int(parts.truth.size), failure)
+    model, y, weight = trial.candidate.build(trial.settings, seed), data.y, data.weight
+    classes = np.unique(y)
+    rule = choose_rule(model.estimator if isinstance(model, TextClassifier) else model)
+    if rule.average:
+        found = progressive(model, data.X, y, classes=classes, sample_weight=weight)
+        return Mistakes(np.array([(~found.right[0]).sum()]), y.size)
+    model.partial_fit(data.X, y, classes, sample_weight=weight)
+    # Rows of weight 0 are not learned, and so not judged.
+    return Mistakes(np.array([model.n_mistakes_]), int(model.n_seen_))
 
 
-def count_mistakes(
-    path: str, number: int, candidate: Candidate, settings: Settings, passes: int
-) -> Trial:
-    """Learn the rows of a split in order, each predicted just before, and count the mistakes.
-
-    The parameters are those of `try_settings`; `passes` is 1. Learning counts the mistakes itself,
-    as `n_mistakes_`. Only a classifier that predicts by the average of its weights, but learns by
-    the last, is asked row by row.
-    """
-    study, parts = _study(path), _parts(path, number)
-    model = candidate.make(settings, study.seed)
-    n, classes = parts.labels.size, np.unique(parts.labels)
-    weight = parts.weight
-    try:
-        with _quietly():
-            online = model._chosen() if isinstance(model, TextClassifier) else model
-            rule = choose_rule(online)
-            if rule.average:
-                found = progressive(
-                    model, parts.learned, parts.labels, classes=classes, sample_weight=weight
-                )
-                wrong = int((~found.right[0]).sum())
-            else:
-                model.partial_fit(parts.learned, parts.labels, classes, sample_weight=weight)
-                # Rows of weight 0 are not learned, and so not judged.
-                n, wrong = int(model.n_seen_), int(model.n_mistakes_)
-    except (SurelineError, ValueError) as problem:
-        return Trial(np.array([n]), n, str(problem))
-    return Trial(np.array([wrong], np.int64), n)
-
-
-def judge_settings(
-    path: str, number: int, candidate: Candidate, settings: Settings, passes: int
-) -> Verdict:
-    """Learn one part of a split and say what the candidate makes of the other.
-
-    The parameters are those of `try_settings`.
-    """
-    study, parts = _study(path), _parts(path, number)
-    model = candidate.make(settings, study.seed)
-    if candidate.passes:
+def predict_split(data: SplitData, trial: Trial, seed: int) -> Prediction:
+    """Learn the training rows and predict the test rows."""
+    candidate, settings, passes = trial
+    model = candidate.build(settings, seed)
+    if candidate.online:
         model.set_params(max_iter=passes)
-    try:
-        with _quietly() as unfinished:
-            begun = process_time()
-            _fit(model, candidate, parts)
-            seconds = process_time() - begun
-            told = model.predict(_kind_of_number(candidate, parts.judged))
-    except (SurelineError, ValueError) as problem:
-        return Verdict(parts.truth[:0], 0.0, False, str(problem))
-    return Verdict(np.asarray(told), seconds, not unfinished)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        start = process_time()
+        _fit(model, candidate, data)
+        seconds = process_time() - start
+        labels = np.asarray(model.predict(_convert(data.X_test, candidate)))
+    return Prediction(labels, seconds, not caught)
 
 
-def _fit(model: Any, candidate: Candidate, parts: _Parts) -> None:
-    own = {} if parts.weight is None else {"sample_weight": parts.weight}
-    # With routing, scikit-learn's one-against-rest hands weights on.
-    with config_context(enable_metadata_routing=bool(own)):
-        model.fit(_kind_of_number(candidate, parts.learned), parts.labels, **own)
+def _fit(model: Any, candidate: Candidate, data: SplitData) -> Any:
+    weights = {} if data.weight is None else {"sample_weight": data.weight}
+    with config_context(enable_metadata_routing=bool(weights)):
+        return model.fit(_convert(data.X, candidate), data.y, **weights)
 
 
-def _kind_of_number(candidate: Candidate, matrix: Any) -> Any:
-    """The same numbers in double precision for scikit-learn, whose solvers need it."""
+def _convert(matrix: Any, candidate: Candidate) -> Any:
+    """The matrix in double precision for scikit-learn, whose solvers need it."""
     return matrix.astype(np.float64) if candidate.baseline else matrix
 
 
-def _count_wrong(model: Any, parts: _Parts) -> int:
-    return int((model.predict(parts.judged) != parts.truth).sum())
+# -- many trials at a time ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """Runs trials on splits of a dataset, in several processes.
+
+    The features of a split are computed once for all trials, while earlier trials are running.
+    joblib shares large matrices with the processes by memory-mapped files.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    options : dict
+        The parameters of `TextFeatures`.
+    seed : int
+        The random seed of all learners.
+    unknown : bool
+        Whether features that only test rows have count in the length of a text.
+    jobs : int
+        The number of processes; -1 for one per core. The results do not depend on it.
+    progress : Progress
+        What receives the progress.
+    """
+
+    dataset: Dataset
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    unknown: bool = False
+    jobs: int = 1
+    progress: Progress = field(default_factory=Progress)
+
+    def run(
+        self,
+        stage: str,
+        function: Callable[[SplitData, Trial, int], Any],
+        splits: Sequence[Split],
+        trials: Sequence[Trial],
+    ) -> tuple[dict[int, list[Any]], dict[int, str]]:
+        """Apply `function` to every split and trial.
+
+        Parameters
+        ----------
+        stage : str
+            The name of the stage, for the progress.
+        function : function of SplitData, Trial and a random seed
+            What is done with a split.
+        splits : sequence of (train, test)
+            Row numbers; training rows are learned in this order.
+        trials : sequence of Trial
+            What is tried on each of them.
+
+        Returns
+        -------
+        results : dict
+            By the number of the trial, its result on each split.
+        failures : dict
+            By the number of the trial, why it failed on a split.
+        """
+        self.progress.start(stage, len(splits) * len(trials))
+        calls = (
+            delayed(_attempt)((s, t), function, data, trial, self.seed)
+            for s, split in enumerate(splits if trials else ())
+            for data in (self._load(split, trials),)
+            for t, trial in enumerate(trials)
+        )
+        found, reasons = dict[tuple[int, int], Any](), dict[tuple[int, int], str]()
+        for place, result, reason in self._in_parallel(calls):
+            self.progress.advance()
+            found[place] = result
+            if reason:
+                reasons[place] = reason
+        failures = {t: reasons[s, t] for s, t in sorted(reasons, reverse=True)}
+        every = range(len(splits))
+        return {
+            t: [found[s, t] for s in every] for t in range(len(trials)) if t not in failures
+        }, dict(sorted(failures.items()))
+
+    def compile(self, candidates: Sequence[Candidate]) -> None:
+        """Compile what the candidates need, once, before several processes need it.
+
+        Numba's cache on disk is shared by processes, but two that fill it at the same moment may
+        compile the same code twice, or undo what the other wrote.
+        """
+        if effective_n_jobs(self.jobs) == 1:
+            return
+        compiled = [candidate for candidate in candidates if not candidate.baseline]
+        self.progress.start("compiling", len(compiled))
+        _, firsts = np.unique(self.dataset.labels, return_index=True)
+        few = np.concatenate([firsts[:3], firsts[:3]])
+        trials = [Trial(candidate, candidate.grid[0], 1) for candidate in compiled]
+        data = self._load((few, few), trials)
+        for trial in trials:
+            count_by_pass(data, trial, self.seed)
+            self.progress.advance()
+
+    def _load(self, split: Split, trials: Sequence[Trial]) -> SplitData:
+        """The rows of a split, as all of `trials` read them."""
+        train, test = split
+        dataset, weight = self.dataset, self.dataset.rows.weight
+        if any(trial.candidate.reads_texts for trial in trials):
+            X, X_test = (dataset.rows.take(some).text for some in split)
+        else:
+            X, X_test = split_features(dataset, split, self.options, self.unknown)
+        own = None if weight is None else weight[train]
+        return SplitData(X, dataset.labels[train], own, X_test, dataset.labels[test])
+
+    def _in_parallel(self, calls: Iterator[Any]) -> Iterator[Any]:
+        """The results of the calls, in the order in which they are ready."""
+        parallel = Parallel(self.jobs, return_as="generator_unordered", mmap_mode="c")
+        first = list(islice(calls, 1))  # its features are computed where Ctrl-C still works
+        try:
+            with _ignore_interrupts():
+                results = parallel(chain(first, calls))
+            yield from results
+        except BrokenProcessPool:
+            raise SurelineError(
+                "a worker process was killed, perhaps for lack of memory; use fewer (--jobs 1), or "
+                "fewer rows"
+            ) from None
+
+
+def _attempt(
+    place: tuple[int, int], function: Callable[..., Any], *arguments: Any
+) -> tuple[tuple[int, int], Any, str]:
+    """The result, or why there is none; in one thread, as the processes share the cores."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return place, function(*arguments), ""
+        except (SurelineError, ValueError) as problem:
+            return place, None, str(problem)
 
 
 @contextmanager
-def _quietly() -> Iterator[list[Any]]:
-    """Note, rather than print, that a solver was stopped before it converged."""
-    noted: list[Any] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", ConvergenceWarning)
-        yield noted
-        noted += caught
+def _ignore_interrupts() -> Iterator[None]:
+    """Processes that start now ignore Ctrl-C for good and leave it to this one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,276 @@
+"""A comparison as a table: for a screen, or as Markdown, LaTeX, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sureline.cli.compare.results import Results
+from sureline.cli.search import as_sentence, describe_rows, describe_settings, write_json
+from sureline.evaluation.search.comparison import LEVELS, Comparison, Result
+
+MEANING = ", ".join(f"{stars} p < {level:g}" for level, stars in reversed(LEVELS))
+STRONG = "bold"
+
+
+class Cell(NamedTuple):
+    """A cell of a table: its text, its mark of significance, and whether it is emphasized."""
+
+    text: str
+    mark: str = ""
+    strong: bool = False
+
+
+class Column(NamedTuple):
+    """A column of a table: its heading, and whether it holds numbers."""
+
+    heading: str
+    numeric: bool = True
+
+
+class Block(NamedTuple):
+    """A table: its columns and its rows."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+
+
+def _blocks(results: Results, abreast: int) -> list[Block]:
+    """One table for one task; for several, errors side by side, `abreast` at a time."""
+    comparisons = results.comparisons
+    if not results.several:
+        return [_rank(comparisons[0].results)]
+    return [
+        _compare_tasks(results, comparisons[begin : begin + abreast])
+        for begin in range(0, len(comparisons), abreast)
+    ]
+
+
+def _rank(results: Sequence[Result]) -> Block:
+    """Each learner on one task, the best first."""
+    spread = any(not isnan(each.deviation) for each in results)
+    columns = [
+        Column(""),
+        Column("learner", numeric=False),
+        Column("error %"),
+        *([Column("±")] if spread else []),
+        Column("seconds"),
+        Column("passes"),
+        Column("settings", numeric=False),
+    ]
+    rows = [
+        [
+            Cell(str(rank)),
+            Cell(each.learner, strong=rank == 1),
+            Cell(f"{100 * each.error:.2f}", each.mark, rank == 1),
+            *([Cell(f"{100 * each.deviation:.2f}")] if spread else []),
+            Cell(f"{each.seconds:.3f}" if each.seconds < 1 else f"{each.seconds:.1f}"),
+            Cell("" if each.passes is None else str(each.passes)),
+            Cell(describe_settings(each.settings)),
+        ]
+        for rank, each in enumerate(results, 1)
+    ]
+    return Block(columns, rows)
+
+
+def _compare_tasks(results: Results, comparisons: Sequence[Comparison]) -> Block:
+    """The errors on several tasks, by mean rank over all of them."""
+    ranks = results.ranks
+    names = dict.fromkeys(ranks) | dict.fromkeys(
+        each.learner for comparison in results.comparisons for each in comparison.results
+    )
+    by_task = [
+        {
+            each.learner: Cell(f"{100 * each.error:.2f}", each.mark, strong=rank == 0)
+            for rank, each in enumerate(comparison.results)
+        }
+        for comparison in comparisons
+    ]
+    rows = [
+        [
+            Cell(name),
+            Cell(f"{ranks[name]:.2f}" if name in ranks else ""),
+            *(cells.get(name, Cell("")) for cells in by_task),
+        ]
+        for name in names
+    ]
+    headings = [Column(f"{comparison.task} %") for comparison in comparisons]
+    return Block([Column("learner", numeric=False), Column("mean rank"), *headings], rows)
+
+
+def _notes(results: Results) -> list[str]:
+    """What the reader of the table must know."""
+    against = "the best of its task" if results.several else "the best"
+    notes = [
+        as_sentence(results.protocol),
+        f"Worse than {against} by McNemar's test, uncorrected: {MEANING}.",
+    ]
+    if not results.several:
+        spread = any(not isnan(each.deviation) for each in results.comparisons[0].results)
+        deviation = "± is the standard deviation over the folds, " if spread else ""
+        notes.append(
+            f"{deviation}seconds the processor time of one training, features not counted."
+        )
+    for comparison in results.comparisons:
+        where = f" on {comparison.task}" if results.several else ""
+        notes += [
+            f"{each.learner} stopped before it converged in {each.unconverged} of "
+            f"{len(each.judgement.seconds)} trainings{where}."
+            for each in comparison.results
+            if each.unconverged
+        ]
+        for name, why in comparison.failures.items():
+            reason = why if why.startswith("cannot") else f"failed: {why.rstrip('.')}"
+            notes.append(f"Left out{where}: {name}, which {reason}.")
+    return notes
+
+
+def _describe(comparison: Comparison) -> str:
+    return describe_rows(
+        comparison.rows, comparison.classes, comparison.majority, comparison.judged
+    )
+
+
+# -- a screen ----------------------------------------------------------------------------------
+
+
+def render(results: Results, width: int) -> RenderableType:
+    """Render the comparison for a screen of so many columns."""
+    parts: list[RenderableType] = [
+        Text.assemble((comparison.task, STRONG), f": {_describe(comparison)}")
+        for comparison in results.comparisons
+    ]
+    for block in _blocks(results, abreast=max(1, (width - 32) // 10)):
+        parts += ["", _screen_table(block)]
+    return Group(*parts, "", *(Text(note, "dim") for note in _notes(results)))
+
+
+def _screen_table(block: Block) -> Table:
+    """The table without lines; marks have columns of their own, so that digits line up."""
+    table = Table(box=None, pad_edge=False, padding=0, header_style="dim", collapse_padding=True)
+    last = len(block.columns) - 1
+    marked = [any(row[k].mark for row in block.rows) for k in range(last + 1)]
+    for k, (heading, numeric) in enumerate(block.columns):
+        wraps = (k == last and not numeric) or (heading.endswith(" %") and heading != "error %")
+        table.add_column(
+            heading, justify="right" if numeric else "left", no_wrap=not wraps, overflow="fold"
+        )
+        if marked[k]:
+            table.add_column("", no_wrap=True)
+        if k < last:
+            table.add_column("", min_width=1 if marked[k] or not heading else 2)
+    for row in block.rows:
+        cells = list[Text]()
+        for k, cell in enumerate(row):
+            cells.append(Text(cell.text, STRONG if cell.strong else ""))
+            if marked[k]:
+                cells.append(Text(f" {cell.mark}"))
+            if k < last:
+                cells.append(Text(""))
+        table.add_row(*cells)
+    return table
+
+
+# -- papers ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Markup:
+    """How a markup language writes a row, emphasis and a mark."""
+
+    escape: Callable[[str], str]
+    row: str
+    separator: str
+    strong: str
+    mark: str
+
+    def write_row(self, cells: Iterable[Cell]) -> str:
+        """One row of a table."""
+        return self.row.format(self.separator.join(map(self._write, cells)))
+
+    def write_block(self, block: Block, rule: str) -> list[str]:
+        """The headings, a rule, and the rows."""
+        headings = self.write_row(Cell(column.heading) for column in block.columns)
+        return [headings, rule, *map(self.write_row, block.rows)]
+
+    def _write(self, cell: Cell) -> str:
+        text = self.escape(cell.text)
+        shown = self.strong.format(text) if cell.strong and text else text
+        return shown + self.mark.format(self.escape(cell.mark)) if cell.mark else shown
+
+
+def _escape_markdown(text: str) -> str:
+    for sign in "\\`*_|<":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX_SIGNS.get(letter, letter) for letter in text)
+
+
+_LATEX_SIGNS = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "“": "``",
+    "”": "''",
+}
+MARKDOWN = Markup(_escape_markdown, "| {} |", " | ", "**{}**", " {}")
+LATEX = Markup(_escape_latex, r"{} \\", " & ", r"\textbf{{{}}}", "$^{{{}}}$")
+
+
+def as_markdown(results: Results) -> str:
+    """The comparison as Markdown."""
+    lines = list[str]()
+    for comparison in results.comparisons:
+        title, rest = _escape_markdown(comparison.task), _escape_markdown(_describe(comparison))
+        lines += [f"**{title}**: {rest}", ""]
+    for block in _blocks(results, abreast=len(results.comparisons)):
+        rules = ("---:" if column.numeric else "---" for column in block.columns)
+        lines += [*MARKDOWN.write_block(block, f"| {' | '.join(rules)} |"), ""]
+    lines += [f"{_escape_markdown(note)}  " for note in _notes(results)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_latex(results: Results) -> str:
+    """The comparison as a LaTeX table that needs no package."""
+    lines = list[str]()
+    for block in _blocks(results, abreast=len(results.comparisons)):
+        shape = "".join("r" if column.numeric else "l" for column in block.columns)
+        lines += [f"\\begin{{tabular}}{{{shape}}}", "\\hline"]
+        lines += [*LATEX.write_block(block, "\\hline"), "\\hline", "\\end{tabular}"]
+    titles = [f"{each.task}: {_describe(each)}." for each in results.comparisons]
+    lines += [f"% {line}" for line in (*titles, *_notes(results))]
+    return "\n".join(lines) + "\n"
+
+
+# -- machines ----------------------------------------------------------------------------------
+
+
+def as_csv(results: Results) -> str:
+    """A row per learner and task, with all digits."""
+    rows = results.rows()
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def as_json(results: Results) -> str:
+    """All results as JSON."""
+    return write_json(results.as_dict()) + "\n"
+
+
+WRITERS = {"markdown": as_markdown, "latex": as_latex, "csv": as_csv, "json": as_json}

@@ -1,0 +1,117 @@
+"""Labelled rows in memory, and the features of a split of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from sureline.data import Batch, as_labels
+from sureline.data.batch import concatenate
+from sureline.errors import DataError
+from sureline.estimators import TextFeatures
+from sureline.evaluation.protocols import Split
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled rows, all in memory.
+
+    Parameters
+    ----------
+    name : str
+        The name to show.
+    rows : Batch
+        Texts, or svmlight rows, with labels.
+    """
+
+    name: str
+    rows: Batch
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the rows are texts."""
+        return self.rows.text is not None
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The label of each row."""
+        return as_labels(self.rows.label)
+
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        """The distinct labels, sorted."""
+        return np.unique(self.labels)
+
+    @property
+    def has_negative(self) -> bool:
+        """Whether any feature value is negative."""
+        if self.rows.matrix is not None:
+            return bool(self.rows.matrix.data.min(initial=0.0) < 0.0)
+        given = self.rows.given
+        return given is not None and bool(given.values.min(initial=0.0) < 0.0)
+
+    @classmethod
+    def read(cls, batches: Iterable[Batch], name: str) -> Dataset:
+        """Read all rows of `batches`; they must have two classes or more."""
+        held = list(batches)
+        if not held:
+            raise DataError(f"no rows in {name}; give a file that has some")
+        dataset = cls(name, concatenate(held))
+        labels = dataset.labels
+        if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+            fraction = labels[labels != np.floor(labels)][0]
+            raise DataError(
+                f"{name}: the label {fraction} is no class but a number with a fraction; give "
+                "classes, or read labels as text (--label-type text)"
+            )
+        if dataset.classes.size < 2:
+            raise DataError(
+                f"all {len(dataset):,} rows of {name} have the label "
+                f"{dataset.classes.tolist()[0]!r}; give rows of two or more classes (or check "
+                "--label)"
+            )
+        return dataset
+
+    def append(self, other: Dataset) -> Dataset:
+        """These rows, followed by those of `other`."""
+        if self.has_texts != other.has_texts:
+            kinds = {True: "texts", False: "svmlight rows"}
+            raise DataError(
+                f"{self.name} holds {kinds[self.has_texts]} but {other.name} "
+                f"{kinds[other.has_texts]}; give two of one kind"
+            )
+        return Dataset(self.name, concatenate([self.rows, other.rows]))
+
+
+def split_features(
+    dataset: Dataset, split: Split, options: Mapping[str, Any], unknown: bool = False
+) -> tuple[Any, Any]:
+    """Return the features of the training rows and of the test rows as sparse matrices.
+
+    Only features of the training rows get a column. With `unknown`, those that only test rows have
+    get one too: no weight is learned for them, but they count in the length of a text, as they do
+    for `TextClassifier`. `options` are the parameters of `TextFeatures`.
+    """
+    train, test = split
+    if not dataset.has_texts:
+        matrix = scipy.sparse.csr_matrix(dataset.rows.matrix, dtype=np.float32)
+        return matrix[train], matrix[test]
+    features = TextFeatures(**options)
+    learned, judged = dataset.rows.take(train), dataset.rows.take(test)
+    features._begin()
+    features._take_in(learned.text, dataset.labels[train], learned.given)
+    if unknown:
+        features._take_in(judged.text, given=judged.given, counting=False)
+    return (
+        features._matrix(learned.text, learned.given),
+        features._matrix(judged.text, judged.given),
+    )
