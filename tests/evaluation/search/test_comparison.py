@@ -30,7 +30,7 @@ from sureline.evaluation.search.trials import Progress, Runner, Trial, predict_s
 def test_a_comparison_is_tuning_on_one_split_and_then_folds():
     rows = dataset()
     chosen = [*rule_candidates(["arow"]), *baseline_candidates(["multinomial-nb"])]
-    found = compare(rows, chosen, Protocol(folds=3, passes=3, seed=5))
+    found = compare(Runner(rows), chosen, Protocol(folds=3, passes=3, seed=5))
     # The same with nothing but fit and predict.
     train, test = split_once(rows.labels, 0.2, 5)
     X, Z = split_features(rows, (train, test), {})
@@ -71,14 +71,14 @@ def test_folds_are_those_of_k_fold():
     rows = dataset()
     X = TextFeatures().fit_transform(TEXTS[:ROWS])
     theirs = k_fold(LinearSVC(random_state=0), X, LABELS[:ROWS], folds=3, random_state=0)
-    ours = compare(rows, baseline_candidates(["linear-svm"]), Protocol(folds=3))
+    ours = compare(Runner(rows), baseline_candidates(["linear-svm"]), Protocol(folds=3))
     assert ours.results[0].judgement.fold.tolist() == theirs.fold.tolist()
 
 
 def test_several_processes_find_the_same():
     rows, protocol = dataset(), Protocol(folds=2, passes=2, seed=1)
     chosen = [*rule_candidates(["arow", "pa"]), *baseline_candidates(["sgd"])]
-    alone = compare(rows, chosen, protocol)
+    alone = compare(Runner(rows), chosen, protocol)
     stages = []
 
     class Stages(Progress):
@@ -90,7 +90,7 @@ def test_several_processes_find_the_same():
 
     # So that even small matrices are shared by files.
     with parallel_config("loky", max_nbytes=100):
-        together = compare(rows, chosen, protocol, jobs=2, progress=Stages())
+        together = compare(Runner(rows, jobs=2, progress=Stages()), chosen, protocol)
     assert stages == [["compiling", 2, 2], ["tuning", 13, 13], ["judging", 6, 6]]
     for a, b in zip(alone.results, together.results, strict=True):
         assert (a.learner, a.settings, a.passes) == (b.learner, b.settings, b.passes)
@@ -105,14 +105,16 @@ def die(*_):
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_reported():
     rows = dataset()
-    trials = [Trial(each, each.grid[0], 1) for each in rule_candidates(["arow", "pa"])]
+    trials = [Trial(each, each.grid[0]) for each in rule_candidates(["arow", "pa"])]
     with pytest.raises(SurelineError, match="perhaps for lack of memory"):
         Runner(rows, jobs=2).run("dying", die, [split_once(rows.labels, 0.5, 0)], trials)
 
 
 def test_held_out_rows_take_no_part_in_tuning():
     rows, other = dataset(), dataset(20, "other")
-    found = compare(rows, rule_candidates(["arow"]), Protocol("hold-out", passes=2), test=other)
+    found = compare(
+        Runner(rows), rule_candidates(["arow"]), Protocol("hold-out", passes=2), test=other
+    )
     assert found.rows == ROWS + 20
     assert found.judged == 20
     shown = found.results[0].judgement
@@ -122,14 +124,16 @@ def test_held_out_rows_take_no_part_in_tuning():
         "flipped",
         Batch(text=other.rows.text, label=pa.array(["?"] * 20, pa.large_string())),
     )
-    again = compare(rows, rule_candidates(["arow"]), Protocol("hold-out", passes=2), test=flipped)
+    again = compare(
+        Runner(rows), rule_candidates(["arow"]), Protocol("hold-out", passes=2), test=flipped
+    )
     assert again.results[0].settings == found.results[0].settings
     assert again.results[0].error == 1.0
 
 
 def test_progressive_blocks_are_predicted_before_they_are_learned():
     rows = dataset()
-    found = compare(rows, rule_candidates(["pa"]), Protocol("progressive", passes=1))
+    found = compare(Runner(rows), rule_candidates(["pa"]), Protocol("progressive", passes=1))
     judgement = found.results[0].judgement
     assert judgement.rows.size == ROWS - ROWS // 8
     assert len(judgement.seconds) == len(growing_blocks(ROWS))
@@ -138,7 +142,9 @@ def test_progressive_blocks_are_predicted_before_they_are_learned():
     order = np.concatenate([ham[: ROWS // 6], spam, ham[ROWS // 6 :]])
     one_label_first = Dataset("sorted", rows.rows.take(order))
     kept = compare(
-        one_label_first, rule_candidates(["pa"]), Protocol("progressive", passes=1, shuffle=False)
+        Runner(one_label_first),
+        rule_candidates(["pa"]),
+        Protocol("progressive", passes=1, shuffle=False),
     )
     assert kept.judged < judgement.rows.size
     lonely = Dataset(
@@ -149,7 +155,11 @@ def test_progressive_blocks_are_predicted_before_they_are_learned():
         ),
     )
     with pytest.raises(DataError, match="the rows begin with one label only"):
-        compare(lonely, rule_candidates(["pa"]), Protocol("progressive", passes=1, shuffle=False))
+        compare(
+            Runner(lonely),
+            rule_candidates(["pa"]),
+            Protocol("progressive", passes=1, shuffle=False),
+        )
 
 
 def test_who_cannot_learn_is_left_out_with_the_reason(tmp_path):
@@ -158,15 +168,15 @@ def test_who_cannot_learn_is_left_out_with_the_reason(tmp_path):
     path.write_text("".join(lines))
     rows = Dataset.read(Reader([path]), "rows")
     found = compare(
-        rows,
+        Runner(rows),
         [*rule_candidates(["arow"]), *baseline_candidates(["complement-nb"])],
         Protocol(folds=2, passes=1),
     )
     assert found.failures == {"complement-nb": "cannot learn from features below 0"}
     with pytest.raises(DataError, match=r"none of the learners .* complement-nb: cannot learn"):
-        compare(rows, baseline_candidates(["complement-nb"]), Protocol(folds=2))
+        compare(Runner(rows), baseline_candidates(["complement-nb"]), Protocol(folds=2))
     small = Candidate("small", AROWClassifier(memory_limit_gb=1e-9))
-    found = compare(rows, [*rule_candidates(["pa"]), small], Protocol(folds=2, passes=1))
+    found = compare(Runner(rows), [*rule_candidates(["pa"]), small], Protocol(folds=2, passes=1))
     assert "memory" in found.failures["small"]
 
 
@@ -181,7 +191,7 @@ def test_weights_reach_every_learner(name):
     settings = max(candidate.grid, key=lambda each: each.get("C", 0.0))
     predicted = {}
     for rows in (plain, heavy):
-        trial = Trial(candidate, settings, 1)
+        trial = Trial(candidate, settings)
         found, failed = Runner(rows).run("one", predict_split, [(train, test)], [trial])
         assert not failed
         predicted[rows.name] = found[0][0].labels
@@ -201,7 +211,7 @@ def test_three_classes_are_no_harder_to_compare_on():
     text = pa.array(TEXTS[:ROWS], pa.large_string())
     rows = Dataset("four", Batch(text=text, label=pa.array(labels[:ROWS], pa.large_string())))
     found = compare(
-        rows,
+        Runner(rows),
         [*rule_candidates(["arow", "sop"]), *baseline_candidates()],
         Protocol(folds=2, passes=1),
     )

@@ -20,6 +20,7 @@ from sureline.evaluation.search.candidates import rule_candidates
 from sureline.evaluation.search.dataset import Dataset, split_features
 from sureline.evaluation.search.halving import FINALISTS, tune
 from sureline.evaluation.search.protocol import Protocol
+from sureline.evaluation.search.trials import Runner
 
 
 def short_rows(n: int) -> Dataset:
@@ -33,7 +34,7 @@ def short_rows(n: int) -> Dataset:
 
 def test_one_pass_is_judged_row_by_row():
     found = tune(
-        dataset(),
+        Runner(dataset()),
         rule_candidates(["arow", "averaged-perceptron"]),
         Protocol("progressive", passes=1, seed=4),
     )
@@ -54,7 +55,7 @@ def test_one_pass_is_judged_row_by_row():
 
 def test_several_passes_are_judged_on_blocks_before_these_are_learned():
     rows = dataset()
-    found = tune(rows, rule_candidates(["pa"]), Protocol("progressive", passes=3, seed=2))
+    found = tune(Runner(rows), rule_candidates(["pa"]), Protocol("progressive", passes=3, seed=2))
     wrong = np.zeros(3, int)
     for train, test in growing_blocks(ROWS, first=ROWS // 2, random_state=2):
         X, Z = split_features(rows, (train, test), {}, unknown=True)
@@ -81,7 +82,7 @@ def test_halving_keeps_the_better_half_and_gives_it_more_rows(protocol, passes):
             pass
 
     candidates = rule_candidates(["arow", "pa-i"])
-    found = tune(rows, candidates, Protocol(protocol, 2, passes), progress=Stages())
+    found = tune(Runner(rows, progress=Stages()), candidates, Protocol(protocol, 2, passes))
     width = 2 if protocol == "k-fold" else 1
     alive, settings = sum(len(each.grid) for each in candidates), len(found.tried)
     assert settings == alive
@@ -106,7 +107,7 @@ def test_without_halving_all_see_all_rows():
     for protocol in PROTOCOLS:
         for passes in (1, 2):
             found = tune(
-                short_rows(1200),
+                Runner(short_rows(1200)),
                 rule_candidates(["arow"]),
                 Protocol(protocol, 2, passes),
                 halving=False,
@@ -117,8 +118,8 @@ def test_without_halving_all_see_all_rows():
 
 def test_a_search_without_halving_finds_what_halving_may_miss():
     candidates, protocol = rule_candidates(["scw-i"]), Protocol("progressive", passes=1)
-    every = tune(short_rows(2400), candidates, protocol, halving=False)
-    halved = tune(short_rows(2400), candidates, protocol)
+    every = tune(Runner(short_rows(2400)), candidates, protocol, halving=False)
+    halved = tune(Runner(short_rows(2400)), candidates, protocol)
     finished = {str(each.settings): each.error for each in halved.tried if each.finished}
     whole = {str(each.settings): each.error for each in every.tried}
     assert {name: whole[name] for name in finished} == pytest.approx(finished)
@@ -129,8 +130,8 @@ def test_texts_are_learned_from_as_their_features_are():
     plain = rule_candidates(["arow"])
     of_texts = [each.around_texts({"weighting": None}) for each in plain]
     for passes in (1, 2):
-        numbers = tune(dataset(), plain, Protocol("progressive", passes=passes))
-        texts = tune(dataset(), of_texts, Protocol("progressive", passes=passes))
+        numbers = tune(Runner(dataset()), plain, Protocol("progressive", passes=passes))
+        texts = tune(Runner(dataset()), of_texts, Protocol("progressive", passes=passes))
         for a, b in zip(numbers.tried, texts.tried, strict=True):
             assert (a.settings, a.passes, a.error) == (b.settings, b.passes, pytest.approx(b.error))
 
@@ -138,7 +139,7 @@ def test_texts_are_learned_from_as_their_features_are():
 def test_order_is_kept_where_it_is_asked_for():
     rows = dataset()
     candidates = rule_candidates(["arow"], fixed={"arow": {"shuffle": False, "r": 1.0}})
-    [found] = tune(rows, candidates, Protocol("progressive", passes=1, shuffle=False)).tried
+    [found] = tune(Runner(rows), candidates, Protocol("progressive", passes=1, shuffle=False)).tried
     X = TextFeatures().fit_transform(TEXTS[:ROWS])
     model = AROWClassifier(r=1.0).partial_fit(X, LABELS[:ROWS], classes=["ham", "spam"])
     assert found.error * ROWS == pytest.approx(model.n_mistakes_)
@@ -149,10 +150,10 @@ def test_a_search_refuses_what_it_cannot_do():
         Protocol("guess")
     one, two = Protocol("progressive", passes=1), Protocol("progressive", passes=2)
     with pytest.raises(DataError, match="too few to tune on"):
-        tune(dataset(3), rule_candidates(["pa"]), one)
+        tune(Runner(dataset(3)), rule_candidates(["pa"]), one)
     small = rule_candidates(["arow"], fixed={"arow": {"memory_limit_gb": 1e-9}})
     with pytest.raises(DataError, match=r"nothing could be learned from SMS: arow: .*memory"):
-        tune(dataset(), small, one)
-    found = tune(dataset(), [*small, *rule_candidates(["pa"])], two)
+        tune(Runner(dataset()), small, one)
+    found = tune(Runner(dataset()), [*small, *rule_candidates(["pa"])], two)
     assert [each.learner for each in found.tried] == ["pa"]
     assert "memory" in found.failures["arow"]

@@ -276,6 +276,7 @@ def compare(
         from sureline.estimators import TextFeatures
         from sureline.evaluation.search.comparison import compare as run
         from sureline.evaluation.search.protocol import Protocol
+        from sureline.evaluation.search.trials import Runner
 
     chosen = search.RuleSettings.parse(rules, settings)
     options = {
@@ -321,13 +322,10 @@ def compare(
             _check_features(options, dataset)
             comparisons.append(
                 run(
-                    dataset,
+                    Runner(dataset, options, jobs or -1, progress),
                     search.type_class_weights(candidates, dataset),
                     Protocol(name, folds, passes, seed, shuffle),
-                    test=held_out,
-                    options=options,
-                    jobs=jobs or -1,
-                    progress=progress,
+                    held_out,
                 )
             )
     words = _describe_protocol(name, folds, held_out)

@@ -122,7 +122,7 @@ def _notes(results: Results) -> list[str]:
     for comparison in results.comparisons:
         where = f" on {comparison.task}" if results.several else ""
         notes += [
-            f"{each.learner} stopped before it converged in {each.unconverged} of "
+            f"{each.learner} was stopped before it converged in {each.unconverged} of "
             f"{len(each.judgement.seconds)} trainings{where}."
             for each in comparison.results
             if each.unconverged

@@ -207,6 +207,7 @@ def tune(
         from sureline.cli.tune.results import Given, Results
         from sureline.evaluation.search.halving import tune as run
         from sureline.evaluation.search.protocol import Protocol
+        from sureline.evaluation.search.trials import Runner
 
     chosen = search.RuleSettings.parse(rule, settings, tries)
     texts = {
@@ -245,13 +246,10 @@ def tune(
     candidates, refused = _able(_candidates(chosen, options, shuffle, dataset), dataset)
     with search.show_progress(quiet) as progress:
         found = run(
-            dataset,
+            Runner(dataset, options, jobs or -1, progress),
             candidates,
             Protocol(cast(Any, protocol), folds, passes, seed, shuffle),
-            halving=halving,
-            options=options,
-            jobs=jobs or -1,
-            progress=progress,
+            halving,
         )
     given = Given(files, reading, texts, settings or (), seed, shuffle)
     results = Results(

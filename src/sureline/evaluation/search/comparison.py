@@ -16,10 +16,10 @@ from sureline.evaluation.search.dataset import Dataset
 from sureline.evaluation.search.protocol import TEST_SHARE, Protocol
 from sureline.evaluation.search.trials import (
     Prediction,
-    Progress,
     Runner,
     Trial,
     count_by_pass,
+    grid_trials,
     predict_split,
 )
 from sureline.evaluation.significance import mcnemar
@@ -108,62 +108,53 @@ class Comparison:
 
 
 def compare(
-    dataset: Dataset,
+    runner: Runner,
     candidates: Sequence[Candidate],
     protocol: Protocol,
-    *,
     test: Dataset | None = None,
-    options: Mapping[str, Any] | None = None,
-    jobs: int = 1,
-    progress: Progress | None = None,
 ) -> Comparison:
     """Tune every candidate on one random split, then judge it with these settings.
 
     Parameters
     ----------
-    dataset : Dataset
-        The rows.
+    runner : Runner
+        The rows, how their features are computed, and by how many processes.
     candidates : sequence of Candidate
         The learners.
     protocol : Protocol
         How they are judged.
     test : Dataset, default=None
-        For ``"hold-out"``: the rows to judge on. None: a random fifth of `dataset`.
-    options : dict, default=None
-        The parameters of `TextFeatures`.
-    jobs : int, default=1
-        The number of processes; -1 for one per core. The results do not depend on it.
-    progress : Progress, default=None
-        What receives the progress.
+        For ``"hold-out"``: the rows to judge on. None: a random fifth of all rows.
 
     Returns
     -------
     Comparison
         How all did, the best first.
     """
-    whole = dataset if test is None else dataset.append(test)
+    dataset = runner.dataset
     splits = _split(dataset, protocol, test)
+    whole = dataset if test is None else dataset.append(test)
+    runner = replace(runner, dataset=whole)
     failures = {
         each.name: "cannot learn from features below 0"
         for each in candidates
         if whole.has_negative and not each.negative
     }
     entered = [each for each in candidates if each.name not in failures]
-    runner = Runner(whole, options or {}, protocol.seed, jobs=jobs, progress=progress or Progress())
     runner.compile(entered)
     # Held-out rows take no part in tuning. With folds and blocks, all rows do, as in the papers.
     known = splits[0][0] if protocol.name == "hold-out" else np.arange(len(whole))
     train, rest = split_once(whole.labels[known], TEST_SHARE, protocol.seed)
-    grid = [Trial(each, settings, protocol.passes) for each in entered for settings in each.grid]
+    grid = grid_trials(entered, protocol)
     chosen = _tune(runner, (known[train], known[rest]), grid, failures)
     results = _judge(runner, splits, chosen, protocol, failures)
     if not results:
         reasons = "; ".join(f"{name}: {why}" for name, why in failures.items())
         raise DataError(f"none of the learners could learn from {dataset.name}: {reasons}")
-    best = min(results, key=lambda each: each.error).judgement
+    results.sort(key=lambda each: each.error)
+    best = results[0].judgement
     ranked = [
-        replace(each, p_value=mcnemar(best.right, each.judgement.right).p_value)
-        for each in sorted(results, key=lambda each: each.error)
+        replace(each, p_value=mcnemar(best.right, each.judgement.right).p_value) for each in results
     ]
     learned = whole.labels[splits[0][0]] if len(splits) == 1 else whole.labels
     return Comparison(
@@ -224,7 +215,7 @@ def _judge(
     failures.update({chosen[number].candidate.name: reason for number, reason in failed.items()})
     results = list[Result]()
     for number, predictions in found.items():
-        candidate, settings, passes = chosen[number]
+        candidate, settings, passes, _ = chosen[number]
         judgement = _collect(predictions, splits, runner.dataset)
         results.append(
             Result(

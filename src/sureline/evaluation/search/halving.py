@@ -9,7 +9,7 @@ the stream by what was learned from those before, and so no row is predicted aft
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -22,11 +22,10 @@ from sureline.evaluation.search.candidates import Candidate
 from sureline.evaluation.search.dataset import Dataset
 from sureline.evaluation.search.protocol import Protocol
 from sureline.evaluation.search.trials import (
-    Progress,
     Runner,
-    Trial,
     count_by_pass,
     count_progressive,
+    grid_trials,
 )
 
 FEW_ROWS = 500  # rounds on fewer rows would choose by chance
@@ -81,21 +80,17 @@ class _Round(NamedTuple):
 
 
 def tune(
-    dataset: Dataset,
+    runner: Runner,
     candidates: Sequence[Candidate],
     protocol: Protocol,
-    *,
     halving: bool = True,
-    options: Mapping[str, Any] | None = None,
-    jobs: int = 1,
-    progress: Progress | None = None,
 ) -> Search:
     """Search for the settings with the lowest error.
 
     Parameters
     ----------
-    dataset : Dataset
-        The rows.
+    runner : Runner
+        The rows, how their features are computed, and by how many processes.
     candidates : sequence of Candidate
         The learners, each tuned over its grid.
     protocol : Protocol
@@ -103,12 +98,6 @@ def tune(
         learned; with more, growing blocks of rows are predicted, each before it is learned.
     halving : bool, default=True
         Whether the worse half is left out after each round, or all settings see all rows.
-    options : dict, default=None
-        The parameters of `TextFeatures`.
-    jobs : int, default=1
-        The number of processes; -1 for one per core. The results do not depend on it.
-    progress : Progress, default=None
-        What receives the progress.
 
     Returns
     -------
@@ -116,12 +105,10 @@ def tune(
         All that was tried: the settings of later rounds first, and among them the better ones.
     """
     by_row = protocol.name == "progressive" and protocol.passes == 1
-    rounds = _plan(dataset, protocol, by_row, halving)
-    runner = Runner(dataset, options or {}, protocol.seed, True, jobs, progress or Progress())
+    rounds = _plan(runner.dataset, protocol, by_row, halving)
+    runner = replace(runner, unknown=True)
     runner.compile(candidates)
-    trials = [
-        Trial(each, settings, protocol.passes) for each in candidates for settings in each.grid
-    ]
+    trials = grid_trials(candidates, protocol)
     alive = list(range(len(trials)))
     wrong = np.zeros((len(trials), protocol.passes), np.int64)
     judged, rounds_of = np.zeros((2, len(trials)), np.int64)
@@ -138,7 +125,7 @@ def tune(
         alive = [alive[place] for place in found]
         if not alive:
             reasons = "; ".join(f"{name}: {why}" for name, why in failures.items())
-            raise DataError(f"nothing could be learned from {dataset.name}: {reasons}")
+            raise DataError(f"nothing could be learned from {runner.dataset.name}: {reasons}")
         for k, mistakes in zip(alive, found.values(), strict=True):
             kept = int(each.pooled)
             wrong[k] = kept * wrong[k] + sum(some.wrong for some in mistakes)

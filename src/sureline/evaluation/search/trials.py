@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ from sureline.evaluation.prequential import progressive
 from sureline.evaluation.protocols import Split
 from sureline.evaluation.search.candidates import Candidate, Settings
 from sureline.evaluation.search.dataset import Dataset, split_features
+from sureline.evaluation.search.protocol import Protocol
 
 
 class Progress:
@@ -41,11 +42,16 @@ class Progress:
 
 
 class Trial(NamedTuple):
-    """A candidate, its settings, and the number of passes to make if it learns online."""
+    """A candidate, its settings, the passes to make if it learns online, and the random seed."""
 
     candidate: Candidate
     settings: Settings
-    passes: int
+    passes: int = 1
+    seed: int = 0
+
+    def build(self) -> Any:
+        """Return an unfitted classifier."""
+        return self.candidate.build(self.settings, self.seed)
 
 
 class SplitData(NamedTuple):
@@ -73,15 +79,23 @@ class Prediction(NamedTuple):
     converged: bool
 
 
+def grid_trials(candidates: Iterable[Candidate], protocol: Protocol) -> list[Trial]:
+    """Return a trial for all settings of all candidates."""
+    return [
+        Trial(candidate, settings, protocol.passes, protocol.seed)
+        for candidate in candidates
+        for settings in candidate.grid
+    ]
+
+
 # -- what is done with a split -----------------------------------------------------------------
 
 
-def count_by_pass(data: SplitData, trial: Trial, seed: int) -> Mistakes:
+def count_by_pass(data: SplitData, trial: Trial) -> Mistakes:
     """Learn the training rows and count the mistakes on the test rows, after each pass."""
-    candidate, settings, passes = trial
-    model = candidate.build(settings, seed)
+    model, candidate = trial.build(), trial.candidate
     if candidate.online:
-        stops = data.y.size * np.arange(1, passes + 1)
+        stops = data.y.size * np.arange(1, trial.passes + 1)
         models: Any = learn_in_steps(model, data.X, data.y, stops, data.weight)
     else:
         models = (_fit(model, candidate, data) for _ in range(1))
@@ -89,13 +103,13 @@ def count_by_pass(data: SplitData, trial: Trial, seed: int) -> Mistakes:
     return Mistakes(np.array(wrong, np.int64), int(data.y_test.size))
 
 
-def count_progressive(data: SplitData, trial: Trial, seed: int) -> Mistakes:
+def count_progressive(data: SplitData, trial: Trial) -> Mistakes:
     """Learn the training rows in order, each predicted just before, and count the mistakes.
 
     Learning counts them itself, as `n_mistakes_`. Only a classifier that predicts by the average of
     its weights, but learns by the last, must predict row by row.
     """
-    model, y, weight = trial.candidate.build(trial.settings, seed), data.y, data.weight
+    model, y, weight = trial.build(), data.y, data.weight
     classes = np.unique(y)
     rule = choose_rule(model.estimator if isinstance(model, TextClassifier) else model)
     if rule.average:
@@ -106,12 +120,11 @@ def count_progressive(data: SplitData, trial: Trial, seed: int) -> Mistakes:
     return Mistakes(np.array([model.n_mistakes_]), int(model.n_seen_))
 
 
-def predict_split(data: SplitData, trial: Trial, seed: int) -> Prediction:
+def predict_split(data: SplitData, trial: Trial) -> Prediction:
     """Learn the training rows and predict the test rows."""
-    candidate, settings, passes = trial
-    model = candidate.build(settings, seed)
+    model, candidate = trial.build(), trial.candidate
     if candidate.online:
-        model.set_params(max_iter=passes)
+        model.set_params(max_iter=trial.passes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         start = process_time()
@@ -148,27 +161,24 @@ class Runner:
         The rows.
     options : dict
         The parameters of `TextFeatures`.
-    seed : int
-        The random seed of all learners.
-    unknown : bool
-        Whether features that only test rows have count in the length of a text.
     jobs : int
         The number of processes; -1 for one per core. The results do not depend on it.
     progress : Progress
         What receives the progress.
+    unknown : bool
+        Whether features that only test rows have count in the length of a text.
     """
 
     dataset: Dataset
     options: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    unknown: bool = False
     jobs: int = 1
     progress: Progress = field(default_factory=Progress)
+    unknown: bool = False
 
     def run(
         self,
         stage: str,
-        function: Callable[[SplitData, Trial, int], Any],
+        function: Callable[[SplitData, Trial], Any],
         splits: Sequence[Split],
         trials: Sequence[Trial],
     ) -> tuple[dict[int, list[Any]], dict[int, str]]:
@@ -178,7 +188,7 @@ class Runner:
         ----------
         stage : str
             The name of the stage, for the progress.
-        function : function of SplitData, Trial and a random seed
+        function : function of SplitData and Trial
             What is done with a split.
         splits : sequence of (train, test)
             Row numbers; training rows are learned in this order.
@@ -194,7 +204,7 @@ class Runner:
         """
         self.progress.start(stage, len(splits) * len(trials))
         calls = (
-            delayed(_attempt)((s, t), function, data, trial, self.seed)
+            delayed(_attempt)((s, t), function, data, trial)
             for s, split in enumerate(splits if trials else ())
             for data in (self._load(split, trials),)
             for t, trial in enumerate(trials)
@@ -206,10 +216,12 @@ class Runner:
             if reason:
                 reasons[place] = reason
         failures = {t: reasons[s, t] for s, t in sorted(reasons, reverse=True)}
-        every = range(len(splits))
-        return {
-            t: [found[s, t] for s in every] for t in range(len(trials)) if t not in failures
-        }, dict(sorted(failures.items()))
+        results = {
+            t: [found[s, t] for s in range(len(splits))]
+            for t in range(len(trials))
+            if t not in failures
+        }
+        return results, dict(sorted(failures.items()))
 
     def compile(self, candidates: Sequence[Candidate]) -> None:
         """Compile what the candidates need, once, before several processes need it.
@@ -223,10 +235,10 @@ class Runner:
         self.progress.start("compiling", len(compiled))
         _, firsts = np.unique(self.dataset.labels, return_index=True)
         few = np.concatenate([firsts[:3], firsts[:3]])
-        trials = [Trial(candidate, candidate.grid[0], 1) for candidate in compiled]
+        trials = [Trial(candidate, candidate.grid[0]) for candidate in compiled]
         data = self._load((few, few), trials)
         for trial in trials:
-            count_by_pass(data, trial, self.seed)
+            count_by_pass(data, trial)
             self.progress.advance()
 
     def _load(self, split: Split, trials: Sequence[Trial]) -> SplitData:
@@ -247,7 +259,10 @@ class Runner:
         try:
             with _ignore_interrupts():
                 results = parallel(chain(first, calls))
-            yield from results
+            with warnings.catch_warnings():
+                # joblib's, where Ctrl-C comes while a result is being used.
+                warnings.filterwarnings("ignore", r"\d+ tasks ", UserWarning)
+                yield from results
         except BrokenProcessPool:
             raise SurelineError(
                 "a worker process was killed, perhaps for lack of memory; use fewer (--jobs 1), or "
@@ -256,13 +271,13 @@ class Runner:
 
 
 def _attempt(
-    place: tuple[int, int], function: Callable[..., Any], *arguments: Any
+    place: tuple[int, int], function: Callable[..., Any], data: SplitData, trial: Trial
 ) -> tuple[tuple[int, int], Any, str]:
     """The result, or why there is none; in one thread, as the processes share the cores."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return place, function(*arguments), ""
+            return place, function(data, trial), ""
         except (SurelineError, ValueError) as problem:
             return place, None, str(problem)
 
