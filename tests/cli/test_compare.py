@@ -229,7 +229,7 @@ def test_features_may_be_weighed_for_all(run):
     assert run(*base, "--weighting", "auto") == (
         2,
         "",
-        "sureline: TextFeatures: weighting must be 'idf', 'nb' or None, got 'auto'\n",
+        "sureline: --weighting must be none, idf or nb, got 'auto'\n",
     )
     Path("three.csv").write_text("text,label\n" + "a b,x\nb c,y\nc d,z\n" * 5)
     options = ("--weighting", "nb", *QUICK)
