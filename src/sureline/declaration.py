@@ -82,10 +82,20 @@ class Option:
         value : object
             The value.
         subject : str
-            What the caller calls the option, such as ``TextClassifier: bits`` or ``--bits``.
+            What the caller calls the option, such as ``TextClassifier: bits``.
         """
-        if not any(self._fits(value, kind) for kind in self.kinds):
+        if not self.fits(value):
             raise InvalidParameter(f"{subject} must be {self.allowed}, got {value!r}")
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is of the type and within the range.
+
+        Parameters
+        ----------
+        value : object
+            The value.
+        """
+        return any(self._fits(value, kind) for kind in self.kinds)
 
     def _describe(self, kind: Any) -> list[str]:
         if get_origin(kind) is Literal:
@@ -126,7 +136,7 @@ class Option:
             if isinstance(value, str) or not hasattr(value, "__iter__"):
                 return False
             return all(isinstance(word, str) for word in value)
-        return True  # checked where it is used
+        return not _is_whole(value)  # the rest is checked where it is used
 
 
 def _is_whole(value: Any) -> bool:

@@ -20,6 +20,7 @@ from sureline.cli.values import parse_value, read_words, write_value
 from sureline.data.formats import FORMATS
 from sureline.data.read_options import LABEL_TYPES
 from sureline.declaration import Option, declared
+from sureline.errors import InvalidParameter
 from sureline.options import TextLearningOptions, TextOptions
 
 if TYPE_CHECKING:
@@ -124,7 +125,11 @@ def _parse(option: Option, written: Any) -> Any:
         value = None if written is None else read_words(written, subject)
     elif isinstance(written, str):
         value = parse_value(written, option.kind, subject)
-    option.check(value, subject)
+    if not option.fits(value):
+        allowed = dataclasses.replace(option, kind=option.kinds[0]).allowed
+        if isinstance(written, str):
+            allowed = allowed.replace("(1, 2),", "1,2, or none")
+        raise InvalidParameter(f"{subject} must be {allowed}, got {write_value(value)}")
     return value
 
 

@@ -11,7 +11,7 @@ from sureline.cli.rules import find_rule
 from sureline.cli.values import parse_value, read_words
 from sureline.errors import InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, TextFeatures, classifier_for
-from sureline.estimators.text.classifier import UNUSED
+from sureline.estimators.text.classifier import UNUSED, default_estimator
 from sureline.estimators.validation import choose_rule
 from sureline.rules import Rule, rules
 
@@ -38,13 +38,13 @@ class Settings:
 
     def text_model(self) -> TextClassifier:
         """A classifier of texts, which has learned nothing."""
-        default = TextClassifier()._chosen()
+        default = default_estimator()
         estimator, own = self._estimator(default, UNUSED)
         return TextClassifier(estimator=estimator, **{**self.texts, **own, **self.steering})
 
     def number_model(self, source: str) -> OnlineClassifier:
         """A classifier of svmlight rows, which has learned nothing."""
-        default = type(TextClassifier()._chosen())()
+        default = type(default_estimator())()
         estimator, own = self._estimator(default)
         texts = [OWN_OPTIONS[name] for name in self.texts] + [f"--set {name}" for name in own]
         if texts:

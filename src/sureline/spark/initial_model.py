@@ -10,8 +10,9 @@ from scipy.sparse import csr_array
 
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, classifier_for
+from sureline.estimators.text.classifier import default_estimator
 from sureline.rules import rules
-from sureline.spark.params import RULE, TEXT, Parameters
+from sureline.spark.params import DEFAULT_RULE, RULE, TEXT, Parameters
 
 
 def begin(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any:
@@ -35,11 +36,6 @@ def begin(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any
     if features is not None:
         return know(online, classes, features)
     options = stage.given(TEXT)
-    for name in ("ngrams", "chars"):
-        if name in options:
-            options[name] = tuple(options[name]) or None
-    if options.get("weighting") == "none":
-        options["weighting"] = None
     if stage.isSet("calibration"):
         options["calibration"] = online.calibration
     return know(TextClassifier(estimator=online, **options), classes)
@@ -66,17 +62,11 @@ def know(model: Any, classes: NDArray[Any], features: int = 1) -> Any:
 def _online(stage: Parameters) -> Any:
     """The online classifier that a stage asks for."""
     owner, given = type(stage).__name__, stage.given(RULE)
-    if given.get("calibration") == "none":
-        given["calibration"] = None
-    online: Any
-    if stage.isSet("rule"):
-        name = stage.getOrDefault("rule")
-        online = classifier_for(name)()
-        online.set_params(**rules()[name].settings)
-    elif stage.reads_texts:
-        name, online = "arow", TextClassifier()._chosen()
-    else:
-        name, online = "arow", classifier_for("arow")()
+    name = stage.getOrDefault("rule") if stage.isSet("rule") else DEFAULT_RULE
+    online: Any = classifier_for(name)()
+    online.set_params(**rules()[name].settings)
+    if stage.reads_texts and not stage.isSet("rule"):
+        online = default_estimator()
     known = online.get_params(deep=False)
     for parameter in given:
         rule = rules()[name]

@@ -1,12 +1,14 @@
 """The parameters of the classifier and of its models, as `pyspark.ml` knows parameters.
 
-What an update rule takes comes from the registry of rules, so that a new rule brings its parameters
-along. Names are the library's, in Spark's manner: ``initial_variance`` is ``initialVariance``.
+What an update rule takes comes from the registry of rules, all other options of the library from
+their declarations in `sureline.options`. Names are the library's, in Spark's manner:
+``initial_variance`` is ``initialVariance``.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_origin
 
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import (
@@ -19,15 +21,19 @@ from pyspark.ml.param.shared import (
     HasWeightCol,
 )
 
+from sureline.declaration import Option, declared
 from sureline.errors import InvalidParameter
+from sureline.estimators.text.classifier import default_estimator
+from sureline.estimators.validation import choose_rule
 from sureline.model.merge.states import HOWS
+from sureline.options import CovarianceOptions, OnlineOptions, TextOptions
 from sureline.rules import rules
-from sureline.rules.registry import COVARIANCES
 
 C = TypeVar("C", bound=type)
 
 INVALID = ("keep", "skip", "error")
 SHUFFLES = ("none", "partition", "all")
+DEFAULT_RULE = choose_rule(default_estimator()).name
 
 
 def as_competitors(value: Any) -> Any:
@@ -75,7 +81,7 @@ def _param(name: str, doc: str, converter: Any) -> Any:
     return Param(Params._dummy(), name, doc, typeConverter=converter)
 
 
-def _offered() -> dict[str, Any]:
+def _of_rules() -> dict[str, Any]:
     """The parameters of all rules, by their names in Python's manner."""
     made = dict[str, Any]()
     for rule in rules().values():
@@ -89,109 +95,61 @@ def _offered() -> dict[str, Any]:
     return made
 
 
+def _of_option(option: Option) -> Any:
+    """A declared option as a parameter of Spark."""
+    kind, words = option.kinds[0], option.meaning.replace("`", "")
+    converter = CONVERTERS.get(get_origin(kind) or kind, TypeConverters.toString)
+    if option.name == "competitors":
+        converter = as_competitors
+    if not all(repr(choice) in words for choice in option.choices):
+        words += f" It is {option.allowed}."
+    if option.none:
+        unset = "An empty list" if converter in LISTS else "'none'" if option.choices else "Not set"
+        words += f" {unset}: {option.none}"
+    return _param(camel(option.name), " ".join([words, *NOTES.get(option.name, ())]), converter)
+
+
+LISTS = (TypeConverters.toListInt, TypeConverters.toListString)
+CONVERTERS: dict[Any, Any] = {
+    bool: TypeConverters.toBoolean,
+    int: TypeConverters.toInt,
+    float: TypeConverters.toFloat,
+    tuple: TypeConverters.toListInt,
+    Sequence: TypeConverters.toListString,
+}
+# What Spark adds to the meaning of an option.
+NOTES = {
+    "min_count": ["Counted in each partition."],
+    "max_features": ["In each partition."],
+    "memory_limit_gb": ["On the driver and in each worker."],
+    "covariance": ["By default the rule's; not 'full'."],
+    "calibration": ["By default 'online' for texts, 'none' for vectors."],
+}
+# Options of an online classifier that Spark's estimator has under another name, or that make no
+# sense where every partition is learned by itself.
+ELSEWHERE = {"max_iter": "rounds", "shuffle": "shuffle", "random_state": "seed"}
+NOT_DISTRIBUTED = (
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+    "n_jobs",
+    "class_weight",
+)
+
+ONLINE: dict[str, Option] = {**declared(CovarianceOptions), **declared(OnlineOptions)}
 # By their names in the library: what the online classifier takes, and what reads texts.
 RULE: dict[str, Any] = {
-    **_offered(),
-    "covariance": _param(
-        "covariance",
-        "How the uncertainty is kept: "
-        + ", ".join(repr(each) for each in COVARIANCES if each != "full")
-        + "; by default the rule's.",
-        TypeConverters.toString,
-    ),
-    "competitors": _param(
-        "competitors",
-        "With how many of the strongest rival classes an example is compared, or 'all'.",
-        as_competitors,
-    ),
-    "scheme": _param(
-        "scheme",
-        "How the steps against rivals are joined: 'sequential', 'parallel', 'exact' or "
-        "'one-vs-rest'.",
-        TypeConverters.toString,
-    ),
-    "calibration": _param(
-        "calibration",
-        "'online': probabilities are made honest while learning; 'none': they are those of the "
-        "weights' distribution. By default 'online' for texts, 'none' for vectors.",
-        TypeConverters.toString,
-    ),
-    "fit_intercept": _param(
-        "fitIntercept", "Whether to add a constant feature 1.", TypeConverters.toBoolean
-    ),
-    "dtype": _param(
-        "dtype",
-        "The kind of number the model is kept in: 'float32' or 'float64'.",
-        TypeConverters.toString,
-    ),
-    "memory_limit_gb": _param(
-        "memoryLimitGb",
-        "The most memory a model may take, in GB of 2^30 bytes, on the driver and in each worker.",
-        TypeConverters.toFloat,
-    ),
+    **_of_rules(),
+    **{
+        name: _of_option(option)
+        for name, option in ONLINE.items()
+        if name not in (*ELSEWHERE, *NOT_DISTRIBUTED)
+    },
 }
-TEXT: dict[str, Any] = {
-    "ngrams": _param(
-        "ngrams",
-        "The shortest and the longest runs of neighbouring words that make a feature; an empty "
-        "list for no words.",
-        TypeConverters.toListInt,
-    ),
-    "chars": _param(
-        "chars",
-        "The shortest and the longest runs of characters that make a feature; an empty list for "
-        "none.",
-        TypeConverters.toListInt,
-    ),
-    "char_scope": _param(
-        "charScope",
-        "Where runs of characters are looked for: in 'words' or in the whole 'text'.",
-        TypeConverters.toString,
-    ),
-    "lowercase": _param(
-        "lowercase", "Whether to lower-case texts first.", TypeConverters.toBoolean
-    ),
-    "stop_words": _param(
-        "stopWords", "Words to leave out before neighbours are joined.", TypeConverters.toListString
-    ),
-    "min_length": _param(
-        "minLength", "The least number of characters of a word.", TypeConverters.toInt
-    ),
-    "counts": _param(
-        "counts", "The value of a feature: 'binary', 'counts' or 'log'.", TypeConverters.toString
-    ),
-    "weighting": _param(
-        "weighting",
-        "How counts of texts weigh features: 'idf', 'nb' (naive Bayes), 'none', or 'auto', the "
-        "best that the rule allows.",
-        TypeConverters.toString,
-    ),
-    "normalize": _param(
-        "normalize", "Whether to scale every row to length 1.", TypeConverters.toBoolean
-    ),
-    "features": _param(
-        "features",
-        "'vocabulary', a column for every feature, or 'hash', 2^bits columns that features share.",
-        TypeConverters.toString,
-    ),
-    "bits": _param(
-        "bits", "For features='hash': how many bits make the column.", TypeConverters.toInt
-    ),
-    "min_count": _param(
-        "minCount",
-        "For features='vocabulary': how many texts of a partition must have had a feature before "
-        "it gets a column.",
-        TypeConverters.toInt,
-    ),
-    "max_features": _param(
-        "maxFeatures",
-        "For features='vocabulary': the most features to keep in a partition.",
-        TypeConverters.toInt,
-    ),
-}
+TEXT: dict[str, Any] = {name: _of_option(option) for name, option in declared(TextOptions).items()}
 
 
-def with_doors(cls: C) -> C:
+def with_accessors(cls: C) -> C:
     """Give a class a ``setName`` and a ``getName`` for each of its parameters.
 
     Parameters
@@ -227,7 +185,7 @@ def _getter(name: str, title: str) -> Any:
     return getter
 
 
-@with_doors
+@with_accessors
 class Parameters(
     HasFeaturesCol,
     HasLabelCol,
@@ -237,7 +195,7 @@ class Parameters(
     HasRawPredictionCol,
     HasSeed,
 ):
-    """What the classifier and its models can be told."""
+    """The parameters of the classifier and of its models."""
 
     textCol = _param(  # noqa: N815
         "textCol",
@@ -246,15 +204,15 @@ class Parameters(
     )
     handleInvalid = _param(  # noqa: N815
         "handleInvalid",
-        "What to do about missing values. 'keep': fit leaves the rows out and tells how many, "
+        "What to do about missing values. 'keep': fit leaves the rows out and reports how many, "
         "transform keeps them with null as prediction; 'skip': transform leaves them out, too; "
         "'error': both stop.",
         TypeConverters.toString,
     )
     rule = _param(
         "rule",
-        "The update rule, as `sureline rules` lists them; by default AROW, for texts each class "
-        "against the rest.",
+        f"The update rule, as `sureline rules` lists them; by default {DEFAULT_RULE}, for texts "
+        "with the settings that TextClassifier has.",
         TypeConverters.toString,
     )
     how = _param(
@@ -278,9 +236,9 @@ class Parameters(
     )
     shuffle = _param(
         "shuffle",
-        "Whether rows are mixed first: 'none', they are learned as they come; 'partition', within "
-        "each partition; 'all', between partitions as well, which sends all data over the network. "
-        "The order comes from the rows and the seed alone.",
+        "Whether rows are shuffled first: 'none', they are learned as they come; 'partition', "
+        "within each partition; 'all', between partitions as well, which sends all data over the "
+        "network. The order depends on the rows and the seed alone.",
         TypeConverters.toString,
     )
 
@@ -313,8 +271,8 @@ class Parameters(
             given = [param.name for param in TEXT.values() if self.isSet(param.name)]
             if given:
                 raise InvalidParameter(
-                    f"{owner}: {given[0]} tells how texts are read, but no textCol is set; set "
-                    "textCol, or leave it out"
+                    f"{owner}: {given[0]} is about texts, but no textCol is set; set textCol, or "
+                    "leave it out"
                 )
         for name, allowed in {
             "handleInvalid": INVALID,
@@ -333,9 +291,19 @@ class Parameters(
             )
 
     def given(self, among: dict[str, Any]) -> dict[str, Any]:
-        """The values that were set, by the library's names."""
+        """The values that were set, by the library's names and as the library takes them."""
         return {
-            name: self.getOrDefault(param.name)
+            name: _in_python(name, self.getOrDefault(param.name))
             for name, param in among.items()
             if self.isSet(param.name)
         }
+
+
+def _in_python(name: str, value: Any) -> Any:
+    """The value of a parameter as the library takes it; Spark has no None."""
+    option = {**ONLINE, **declared(TextOptions)}.get(name)
+    if option is None or not option.optional:
+        return value
+    if get_origin(option.kinds[0]) is tuple:
+        return tuple(value) or None
+    return None if value == "none" else value

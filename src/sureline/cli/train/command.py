@@ -34,13 +34,13 @@ def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
     from sureline.cli.rules import find_rule
     from sureline.cli.settings import settable
     from sureline.errors import SurelineError
-    from sureline.estimators import TextClassifier
+    from sureline.estimators.text.classifier import default_estimator
     from sureline.estimators.validation import choose_rule
     from sureline.rules import rules
 
     name = (context.params or {}).get("rule")
     try:
-        rule = find_rule(name, rules()) if name else choose_rule(TextClassifier()._chosen())
+        rule = find_rule(name, rules()) if name else choose_rule(default_estimator())
     except SurelineError:
         return []
     return [f"{each}=" for each in settable(rule) if each.startswith(incomplete)]

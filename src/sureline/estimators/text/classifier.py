@@ -47,6 +47,11 @@ USED: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS, "calibration")
 UNUSED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
 
 
+def default_estimator() -> OnlineClassifier:
+    """What learns the weights where no estimator is given; chosen by experiment."""
+    return AROWClassifier(r="auto", scheme="one-vs-rest")
+
+
 @documented
 class TextClassifier(TextOptions, TextLearningOptions, TextEstimator, Merging, Saving, Predicting):
     """Learn labels of texts, in one pass, and know how sure every prediction is.
@@ -437,7 +442,7 @@ class TextClassifier(TextOptions, TextLearningOptions, TextEstimator, Merging, S
     def _chosen(self) -> OnlineClassifier:
         """A fresh estimator."""
         if self.estimator is None:
-            return AROWClassifier(r="auto", scheme="one-vs-rest")
+            return default_estimator()
         if not isinstance(self.estimator, OnlineClassifier):
             raise InvalidParameter(
                 "TextClassifier: estimator must be one of sureline's online classifiers or None, "
