@@ -604,7 +604,7 @@ def test_a_resumed_run_has_as_many_jobs_and_checkpoints_as_before(run):
 def test_wrong_jobs_are_told_in_one_sentence(run):
     code, out, err = run("train", "mail.csv", *COLUMNS, "-o", "m", "--jobs", "0")
     assert (code, out) == (2, "")
-    assert err == ("sureline: --jobs takes a number of threads, or -1 for one a core, got 0\n")
+    assert err == ("sureline: --jobs takes a number of threads, or -1 for one per core, got 0\n")
     code, _, err = run("train", "mail.csv", *COLUMNS, "-o", "m", "--set", "n_jobs=2")
     assert (code, err) == (2, "sureline: --set n_jobs: use --jobs instead\n")
 
