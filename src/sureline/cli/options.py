@@ -34,7 +34,6 @@ INPUT = "Input"
 OUTPUT = "Output"
 LEARNING = "Learning"
 FEATURES = "Features of texts"
-READING = INPUT  # as compare calls it
 
 # By parameter of TextClassifier, the flag that sets it.
 FLAGS = {
@@ -438,6 +437,18 @@ class FileOptions:
     def arguments(self) -> dict[str, Any]:
         """The options as `sureline.data.Reader` takes them."""
         return dataclasses.asdict(self)
+
+    @property
+    def words(self) -> list[str]:
+        """The changed ones as they are written on a command line."""
+        made = list[str]()
+        for field in dataclasses.fields(self):
+            name, value = field.name.replace("_", "-"), getattr(self, field.name)
+            if isinstance(value, bool) and value != field.default:
+                made.append(f"--{name}" if value else f"--no-{name}")
+            elif value != field.default:
+                made += [f"--{name}", str(value)]
+        return made
 
 
 @dataclass(frozen=True)

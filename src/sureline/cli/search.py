@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from sureline.cli.describe import describe_bad
+from sureline.cli.options import FLAGS, LabelledInput
 from sureline.cli.rules import find_rule
 from sureline.cli.screen import messages, say, warn
-from sureline.cli.settings import OWN_OPTIONS, settable
-from sureline.cli.values import parse_value
+from sureline.cli.settings import settable
+from sureline.cli.values import parse_value, write_value
 from sureline.data import Reader
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures, classifier_for
@@ -94,8 +94,8 @@ def _by_rule(
         if not equals or not value:
             example = "r=0.1,1,10" if several else "r=0.3"
             raise InvalidParameter(f"{option} takes name=value, such as {example}, got {pair!r}")
-        if word in OWN_OPTIONS:
-            raise InvalidParameter(f"{option} {word}: use {OWN_OPTIONS[word]} instead")
+        if word in FLAGS:
+            raise InvalidParameter(f"{option} {word}: use {FLAGS[word]} instead")
         if word in texts or any(word in given for given in by_rule.values()):
             raise InvalidParameter(f"{option} {word} was given twice")
         having = [name for name in names if word in known[name]]
@@ -181,9 +181,9 @@ def defaults_for_texts(rule: str) -> dict[str, Any]:
 # -- rows --------------------------------------------------------------------------------------
 
 
-def read_dataset(files: Sequence[str], reading: Mapping[str, Any], name: str) -> Dataset:
+def read_dataset(files: Sequence[str], reading: LabelledInput, name: str) -> Dataset:
     """Read all rows of the files into memory."""
-    reader = Reader(list(files), **reading)
+    reader = Reader(list(files), **reading.arguments())
     dataset = Dataset.read(reader, name)
     if len(reader.bad):
         warn(describe_bad(reader.bad))
@@ -194,7 +194,7 @@ def check_no_texts(options: Mapping[str, Any], dataset: Dataset) -> None:
     """Refuse options of texts where there are none."""
     if options and not dataset.has_texts:
         name = next(iter(options))
-        option = OWN_OPTIONS.get(name, f"--set {name}")
+        option = FLAGS.get(name, f"--set {name}")
         raise InvalidParameter(
             f"{option} applies to texts, but {dataset.name} holds svmlight rows; leave it out"
         )
@@ -215,20 +215,6 @@ def describe_rows(rows: int, classes: int, majority: Majority, judged: int | Non
 def describe_settings(settings: Mapping[str, Any]) -> str:
     """Settings as people write them, such as ``r=0.1, covariance=full``."""
     return ", ".join(f"{name}={write_value(value)}" for name, value in settings.items())
-
-
-def write_value(value: Any) -> str:
-    """A value as ``--set`` takes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float | np.floating):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(float(value))
-    if isinstance(value, dict):
-        from json import dumps
-
-        return dumps({str(key): weight for key, weight in value.items()})
-    return str(value)
 
 
 def write_json(results: Mapping[str, Any]) -> str:

@@ -8,9 +8,9 @@ from typing import Any, get_type_hints
 
 from sureline.cli.options import FLAGS
 from sureline.cli.rules import find_rule
-from sureline.cli.values import parse_value, read_words
+from sureline.cli.values import parse_value
 from sureline.errors import InvalidParameter
-from sureline.estimators import OnlineClassifier, TextClassifier, TextFeatures, classifier_for
+from sureline.estimators import OnlineClassifier, TextClassifier, classifier_for
 from sureline.estimators.text.classifier import UNUSED, default_estimator
 from sureline.estimators.validation import choose_rule
 from sureline.rules import Rule, rules
@@ -76,22 +76,6 @@ class Settings:
             place[name] = parse_value(value, known[name], f"--set {name}")
         estimator.set_params(**own)
         return estimator, texts
-
-
-def text_parameters(
-    given: Mapping[str, Any], of: type[TextClassifier] | type[TextFeatures] = TextClassifier
-) -> dict[str, Any]:
-    """What options say of the reading of texts, where it is not the default of this class."""
-    hints, default = get_type_hints(of), of()
-    made = dict[str, Any]()
-    for name, value in given.items():
-        if name == "stop_words":
-            value = None if value is None else read_words(value, "--stop-words")
-        elif name in ("ngrams", "chars", "weighting"):
-            value = parse_value(value, hints[name], OWN_OPTIONS[name])
-        if value != getattr(default, name):
-            made[name] = value
-    return made
 
 
 def settable(rule: Rule) -> dict[str, Any]:

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sureline.cli.options import (
+    FEATURES,
+    INPUT,
     OUTPUT,
-    READING,
-    Delimiter,
-    Encoding,
-    Header,
-    Json,
-    LabelColumn,
-    LabelType,
-    Processes,
-    Quiet,
-    Quotes,
-    SkipBad,
-    TextColumn,
-    WeightColumn,
+    Declared,
+    Given,
+    LabelledInput,
+    any_of,
     complete_from,
     complete_rules,
+    with_options,
 )
-from sureline.cli.text_options import (
-    Bits,
-    Chars,
-    CharScope,
-    CountsOption,
-    Kind,
-    Lowercase,
-    MaxFeatures,
-    MinCount,
-    Ngrams,
-    Normalize,
-    StopWords,
-    WeightingForAll,
+from sureline.cli.search_options import (
+    LEARNERS,
+    PROTOCOL,
+    LearnerOptions,
+    ProtocolOptions,
+    SearchOutput,
+    check_choice,
 )
 from sureline.data.formats import FORMATS as INPUT_FORMATS
-from sureline.evaluation.search import BASELINES, PROTOCOLS
+from sureline.evaluation.search import BASELINES
+from sureline.options import TextFeaturesOptions
 
 if TYPE_CHECKING:
     from sureline.cli.compare.results import Results
@@ -47,49 +37,35 @@ if TYPE_CHECKING:
     from sureline.evaluation.search.candidates import Candidate
     from sureline.evaluation.search.dataset import Dataset
 
-LEARNERS = "Learners"
-PROTOCOL = "Protocol"
-# As sureline.rules has them; written down so that help and completion need not import it.
+# As sureline.rules has them; repeated so that help need not import it.
 COVARIANCES = ("diagonal-kl", "diagonal-l2", "diagonal-exact", "full")
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 DEMO = "SMS Spam Collection"
 
 
-def compare(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            show_default=False,
-            help="Files, quoted patterns, folders, or - for stdin, of labelled rows: CSV, TSV, "
-            "JSONL, Parquet, Arrow, svmlight, fastText or VW lines, plain or gz, bz2 or zst.",
-        ),
-    ] = None,
-    demo: Annotated[
-        bool,
-        typer.Option("--demo", help="Compare on the text messages that come with sureline."),
-    ] = False,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    weight: WeightColumn = None,
-    input_format: Annotated[
+@dataclass(frozen=True)
+class Input(LabelledInput):
+    """The rows; ``--format`` is the format of the output."""
+
+    format: Annotated[
         str | None,
         typer.Option(
             "--input-format",
             metavar="F",
             show_default=False,
-            help=f"{', '.join(INPUT_FORMATS[:-1])} or {INPUT_FORMATS[-1]}. Default: inferred from "
-            "the file name, or the first bytes.",
+            help=f"{any_of(INPUT_FORMATS)}. Default: inferred from the file name, or from the "
+            "first bytes.",
             autocompletion=complete_from(INPUT_FORMATS),
-            rich_help_panel=READING,
+            rich_help_panel=INPUT,
+            hidden=True,
         ),
-    ] = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    quotes: Quotes = True,
-    label_type: LabelType = "auto",
-    encoding: Encoding = "utf-8",
-    skip_bad: SkipBad = False,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Learners(LearnerOptions):
+    """Which learners take part."""
+
     rules: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,7 +76,7 @@ def compare(
             autocompletion=complete_rules,
             rich_help_panel=LEARNERS,
         ),
-    ] = None,
+    ] = None
     baselines: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,58 +87,26 @@ def compare(
             autocompletion=complete_from((*BASELINES, "none")),
             rich_help_panel=LEARNERS,
         ),
-    ] = None,
+    ] = None
     covariances: Annotated[
         list[str] | None,
         typer.Option(
             "--covariances",
             metavar="A,B,C",
             show_default=False,
-            help=f"Take each rule with each of these that it has: {', '.join(COVARIANCES)}. "
-            "Default: diagonal-kl.",
+            help="Compare each rule with each of these that it supports: "
+            f"{', '.join(COVARIANCES)}. Default: diagonal-kl.",
             autocompletion=complete_from(COVARIANCES),
             rich_help_panel=LEARNERS,
+            hidden=True,
         ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            show_default=False,
-            help="Set a parameter, of all rules that have it, instead of tuning it; may be "
-            "repeated.",
-            rich_help_panel=LEARNERS,
-        ),
-    ] = None,
-    passes: Annotated[
-        int,
-        typer.Option(
-            "--passes",
-            min=1,
-            metavar="N",
-            help="The most passes that online learners may be given.",
-            rich_help_panel=LEARNERS,
-        ),
-    ] = 10,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            "--protocol",
-            metavar="P",
-            show_default=False,
-            help="k-fold, hold-out, or progressive: blocks that grow, each predicted before it is "
-            "learned. Default: k-fold; with --test, hold-out.",
-            autocompletion=complete_from(PROTOCOLS),
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = None,
-    folds: Annotated[
-        int,
-        typer.Option(
-            "--folds", min=2, metavar="K", help="How many folds.", rich_help_panel=PROTOCOL
-        ),
-    ] = 10,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Tasks(ProtocolOptions):
+    """How learners are judged, and on what."""
+
     test: Annotated[
         list[str] | None,
         typer.Option(
@@ -172,7 +116,7 @@ def compare(
             help="Judge on these rows; may be repeated. Default with hold-out: a random fifth.",
             rich_help_panel=PROTOCOL,
         ),
-    ] = None,
+    ] = None
     each: Annotated[
         bool,
         typer.Option(
@@ -180,51 +124,44 @@ def compare(
             help="Every FILE is a task of its own; ranks are averaged over the tasks.",
             rich_help_panel=PROTOCOL,
         ),
-    ] = False,
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            " /--no-shuffle",
-            show_default=False,
-            help="With progressive: keep the rows in order, as for streams in time.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = True,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            min=0,
-            max=2**32 - 1,
-            metavar="S",
-            help="The random seed; the same seed gives the same errors.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = 0,
-    ngrams: Ngrams = "1,2",
-    chars: Chars = "none",
-    char_scope: CharScope = "words",
-    lowercase: Lowercase = True,
-    counts: CountsOption = "binary",
-    weighting: WeightingForAll = "none",
-    normalize: Normalize = True,
-    features: Kind = "vocabulary",
-    bits: Bits = 22,
-    min_count: MinCount = 1,
-    max_features: MaxFeatures = None,
-    stop_words: StopWords = None,
+    ] = False
+
+    @property
+    def name(self) -> Any:
+        """The name of the protocol."""
+        return self.protocol or ("hold-out" if self.test else "k-fold")
+
+    def describe(self) -> str:
+        """The protocol in words."""
+        if self.name == "k-fold":
+            return (
+                f"{self.folds} stratified folds, settings tuned on one random split of the same "
+                "rows"
+            )
+        if self.name == "progressive":
+            return (
+                "progressive: blocks that double, each predicted before it is learned; settings "
+                "tuned on one random split of the same rows"
+            )
+        where = ", ".join(self.test) if self.test else "a random fifth of the rows"
+        return f"judged on {where}, settings tuned on one random split of the others"
+
+
+@dataclass(frozen=True)
+class Output(SearchOutput):
+    """What is printed and written."""
+
     output_format: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="F",
-            help="How to print the result: table, markdown, latex, csv or json.",
+            help=f"How to print the result: {any_of(FORMATS)}.",
             autocompletion=complete_from(FORMATS),
             rich_help_panel=OUTPUT,
         ),
-    ] = "table",
-    json: Json = False,
-    output: Annotated[
+    ] = "table"
+    path: Annotated[
         str | None,
         typer.Option(
             "--output",
@@ -234,7 +171,7 @@ def compare(
             help="Also write all figures to this file, .csv or .json.",
             rich_help_panel=OUTPUT,
         ),
-    ] = None,
+    ] = None
     plot: Annotated[
         str | None,
         typer.Option(
@@ -244,16 +181,43 @@ def compare(
             help="Draw the errors, as .png, .svg or .pdf; needs the extra plots (matplotlib).",
             rich_help_panel=OUTPUT,
         ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        hint = ""
+        if self.output_format in INPUT_FORMATS:
+            hint = "; for the format of the input there is --input-format"
+        check_choice("--format", self.output_format, FORMATS, hint)
+
+
+@with_options
+def compare(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            show_default=False,
+            help="Files, quoted patterns, folders, or - for stdin, of labelled rows: CSV, TSV, "
+            "JSONL, Parquet, Arrow, svmlight, fastText or VW lines, plain or compressed by gz, bz2 "
+            "or zst.",
+        ),
     ] = None,
-    jobs: Processes = None,
-    quiet: Quiet = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Compare on the text messages that come with sureline."),
+    ] = False,
+    *,
+    reading: Input,
+    learners: Learners,
+    tasks: Tasks,
+    features: Annotated[Given, Declared(TextFeaturesOptions, FEATURES)],
+    output: Output,
 ) -> None:
     """Compare all rules, and scikit-learn's classifiers, on your rows.
 
     Every learner gets the same features, and is tuned on one random split, as in the papers.
 
-    With these settings, folds judge it. The table shows which learners are significantly worse
-    than the best.
+    Folds then judge it. The table shows which learners are significantly worse than the best.
 
     For example, as a table for a paper:
 
@@ -262,124 +226,50 @@ def compare(
     from time import perf_counter
 
     start = perf_counter()
-    chosen_format = "json" if json else output_format
-    _check_choices(chosen_format, protocol, files, demo, test, each, shuffle)
-    _check_outputs(output, plot, [*(files or ()), *(test or ())])
+    inputs = files or []
+    _check_together(inputs, demo, tasks)
+    _check_outputs(output.path, output.plot, [*inputs, *(tasks.test or ())])
 
     from sureline.cli.screen import loading
 
-    with loading(quiet):
+    with loading(output.quiet):
         from sureline.cli import search
-        from sureline.cli.compare.render import WRITERS, render
         from sureline.cli.compare.results import Results
-        from sureline.cli.settings import text_parameters
-        from sureline.estimators import TextFeatures
         from sureline.evaluation.search.comparison import compare as run
         from sureline.evaluation.search.protocol import Protocol
         from sureline.evaluation.search.trials import Runner
 
-    chosen = search.RuleSettings.parse(rules, settings)
-    options = {
-        **text_parameters(
-            {
-                "ngrams": ngrams,
-                "chars": chars,
-                "char_scope": char_scope,
-                "lowercase": lowercase,
-                "counts": counts,
-                "weighting": weighting,
-                "normalize": normalize,
-                "features": features,
-                "bits": bits,
-                "min_count": min_count,
-                "max_features": max_features,
-                "stop_words": stop_words,
-            },
-            TextFeatures,
-        ),
-        **chosen.texts,
-    }
+    chosen = search.RuleSettings.parse(learners.rules, learners.settings)
+    options = {**features.changed, **chosen.texts}
     search.check_text_options(options, "compare")
-    candidates = _candidates(chosen, covariances, baselines)
-    reading = {
-        "text": text,
-        "label": label,
-        "weight": weight,
-        "format": input_format,
-        "header": header,
-        "delimiter": delimiter,
-        "quotes": quotes,
-        "label_type": label_type,
-        "encoding": encoding,
-        "skip_bad": skip_bad,
-    }
-    tasks = _read_tasks(files or [], demo, each, reading)
-    held_out = None if test is None else search.read_dataset(test, reading, ", ".join(test))
-    name: Any = protocol or ("k-fold" if held_out is None else "hold-out")
+    candidates = _candidates(chosen, learners)
+    datasets = _read_tasks(inputs, demo, tasks.each, reading)
+    test = search.read_dataset(tasks.test, reading, ", ".join(tasks.test)) if tasks.test else None
+    protocol = Protocol(tasks.name, tasks.folds, learners.passes, tasks.seed, tasks.shuffle)
     comparisons = []
-    with search.show_progress(quiet) as progress:
-        for dataset in tasks:
+    with search.show_progress(output.quiet) as progress:
+        for dataset in datasets:
             _check_features(options, dataset)
-            comparisons.append(
-                run(
-                    Runner(dataset, options, jobs or -1, progress),
-                    search.type_class_weights(candidates, dataset),
-                    Protocol(name, folds, passes, seed, shuffle),
-                    held_out,
-                )
-            )
-    words = _describe_protocol(name, folds, held_out)
-    results = Results(comparisons, words, seed, perf_counter() - start)
-    if output is not None:
-        _write(output, results)
-    if plot is not None:
-        from sureline.evaluation.plots import compare_figure
-
-        compare_figure(results.rows(), plot)
-    if chosen_format != "table":
-        typer.echo(WRITERS[chosen_format](results), nl=False)
-        return
-
-    from sureline.cli import screen
-
-    console = screen.results()
-    screen.show(render(results, console.width), console)
+            runner = Runner(dataset, options, output.jobs or -1, progress)
+            typed = search.type_class_weights(candidates, dataset)
+            comparisons.append(run(runner, typed, protocol, test))
+    _show(Results(comparisons, tasks.describe(), tasks.seed, perf_counter() - start), output)
 
 
-def _check_choices(
-    output_format: str,
-    protocol: str | None,
-    files: list[str] | None,
-    demo: bool,
-    test: list[str] | None,
-    each: bool,
-    shuffle: bool,
-) -> None:
-    """Refuse, before anything is loaded, what does not go together."""
+def _check_together(files: list[str], demo: bool, tasks: Tasks) -> None:
+    """Refuse, before anything is loaded, options that do not go together."""
     from sureline.errors import InvalidParameter
 
-    if output_format not in FORMATS:
-        hint = ""
-        if output_format in INPUT_FORMATS:
-            hint = "; for the format of the input there is --input-format"
-        raise InvalidParameter(
-            f"--format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got "
-            f"{output_format!r}{hint}"
-        )
-    if protocol is not None and protocol not in PROTOCOLS:
-        raise InvalidParameter(
-            f"--protocol must be {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}, got {protocol!r}"
-        )
     if not files and not demo:
         raise InvalidParameter("name files of labelled rows to compare on, or use --demo")
     if files and demo:
         raise InvalidParameter("--demo brings its own rows; leave out the files, or --demo")
-    if test and protocol not in (None, "hold-out"):
-        raise InvalidParameter(f"--test goes with the protocol hold-out, not with {protocol}")
-    if test and (each or demo):
-        other = "--each" if each else "--demo"
+    if tasks.test and tasks.name != "hold-out":
+        raise InvalidParameter(f"--test goes with the protocol hold-out, not with {tasks.name}")
+    if tasks.test and (tasks.each or demo):
+        other = "--each" if tasks.each else "--demo"
         raise InvalidParameter(f"--test and {other} cannot be given together; leave out one")
-    if not shuffle and protocol != "progressive":
+    if not tasks.shuffle and tasks.name != "progressive":
         raise InvalidParameter("--no-shuffle goes with --protocol progressive")
 
 
@@ -409,16 +299,14 @@ def _check_outputs(output: str | None, plot: str | None, inputs: list[str]) -> N
             )
 
 
-def _candidates(
-    chosen: RuleSettings, covariances: list[str] | None, baselines: list[str] | None
-) -> list[Candidate]:
+def _candidates(chosen: RuleSettings, learners: Learners) -> list[Candidate]:
     """The rules and the baselines that take part; all settings are checked."""
     from sureline.cli import search
     from sureline.errors import InvalidParameter
     from sureline.evaluation.search.candidates import baseline_candidates, rule_candidates
 
-    wanted = tuple(dict.fromkeys(search.split_words(covariances))) or ("diagonal-kl",)
-    words = [word.lower() for word in search.split_words(baselines)] or list(BASELINES)
+    wanted = tuple(dict.fromkeys(search.split_words(learners.covariances))) or ("diagonal-kl",)
+    words = [word.lower() for word in search.split_words(learners.baselines)] or list(BASELINES)
     if words == ["none"]:
         words = []
     for word in wanted:
@@ -438,7 +326,7 @@ def _candidates(
     return [*online, *baseline_candidates(dict.fromkeys(words))]
 
 
-def _read_tasks(files: list[str], demo: bool, each: bool, reading: dict[str, Any]) -> list[Dataset]:
+def _read_tasks(files: list[str], demo: bool, each: bool, reading: Input) -> list[Dataset]:
     """The rows to compare on, as one task or several."""
     from pathlib import Path
 
@@ -483,24 +371,24 @@ def _check_features(options: dict[str, Any], dataset: Dataset) -> None:
         )
 
 
-def _describe_protocol(name: str, folds: int, test: Dataset | None) -> str:
-    """The protocol in words."""
-    if name == "k-fold":
-        return f"{folds} stratified folds, settings tuned on one random split of the same rows"
-    if name == "progressive":
-        return (
-            "progressive: blocks that double, each predicted before it is learned; settings tuned "
-            "on one random split of the same rows"
-        )
-    where = "a random fifth of the rows" if test is None else test.name
-    return f"judged on {where}, settings tuned on one random split of the others"
+def _show(results: Results, output: Output) -> None:
+    """Write the files, and print the table."""
+    from sureline.cli import screen
+    from sureline.cli.compare.render import WRITERS, as_csv, as_json, render
 
+    if output.path is not None:
+        from sureline.cli.predict.writer import open_output
 
-def _write(path: str, results: Results) -> None:
-    """Write all figures, completely or not at all."""
-    from sureline.cli.compare.render import as_csv, as_json
-    from sureline.cli.predict.writer import open_output
+        write = as_json if output.path.lower().endswith(".json") else as_csv
+        with open_output(output.path) as file:
+            file.write(write(results).encode("utf-8"))
+    if output.plot is not None:
+        from sureline.evaluation.plots import compare_figure
 
-    content = as_json(results) if path.lower().endswith(".json") else as_csv(results)
-    with open_output(path) as file:
-        file.write(content.encode("utf-8"))
+        compare_figure(results.rows(), output.plot)
+    name = "json" if output.json else output.output_format
+    if name != "table":
+        typer.echo(WRITERS[name](results), nl=False)
+        return
+    console = screen.results()
+    screen.show(render(results, console.width), console)

@@ -2,66 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sureline.cli.options import (
     OUTPUT,
-    Delimiter,
-    Encoding,
     Files,
-    Format,
-    Header,
-    Json,
-    LabelColumn,
-    LabelType,
-    Processes,
-    Quiet,
-    Quotes,
-    SkipBad,
-    TextColumn,
-    WeightColumn,
-    complete_from,
+    LabelledInput,
+    TextFlags,
     complete_rules,
+    with_options,
 )
-from sureline.cli.text_options import (
-    Bits,
-    Chars,
-    CharScope,
-    CountsOption,
-    Kind,
-    Lowercase,
-    MaxFeatures,
-    MinCount,
-    Ngrams,
-    Normalize,
-    StopWords,
-    Weighting,
+from sureline.cli.search_options import (
+    LEARNERS,
+    Folds,
+    LearnerOptions,
+    ProtocolOptions,
+    SearchOutput,
+    protocol_flag,
 )
-from sureline.evaluation.search import PROTOCOLS
 
 if TYPE_CHECKING:
+    from sureline.cli.options import Given
     from sureline.cli.search import RuleSettings
     from sureline.evaluation.search.candidates import Candidate
     from sureline.evaluation.search.dataset import Dataset
 
-SEARCH = "Search"
-PROTOCOL = "Protocol"
 
+@dataclass(frozen=True)
+class Learners(LearnerOptions):
+    """What is searched."""
 
-def tune(
-    files: Files,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    weight: WeightColumn = None,
-    input_format: Format = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    quotes: Quotes = True,
-    label_type: LabelType = "auto",
-    encoding: Encoding = "utf-8",
-    skip_bad: SkipBad = False,
     rule: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,9 +43,9 @@ def tune(
             show_default=False,
             help="Search this rule; may be repeated. Default: all, as sureline rules lists them.",
             autocompletion=complete_rules,
-            rich_help_panel=SEARCH,
+            rich_help_panel=LEARNERS,
         ),
-    ] = None,
+    ] = None
     tries: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,30 +54,9 @@ def tune(
             show_default=False,
             help="Try these values, such as r=0.1,1,10 or covariance=diagonal-kl,full, in place "
             "of those that the rule declares; may be repeated.",
-            rich_help_panel=SEARCH,
+            rich_help_panel=LEARNERS,
         ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            show_default=False,
-            help="Set a parameter, of all rules that have it, instead of searching it; may be "
-            "repeated.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
-    passes: Annotated[
-        int,
-        typer.Option(
-            "--passes",
-            min=1,
-            metavar="N",
-            help="The most passes to try.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = 10,
+    ] = None
     halving: Annotated[
         bool,
         typer.Option(
@@ -112,61 +64,33 @@ def tune(
             show_default=False,
             help="Judge all settings on all rows, rather than the better half of them on twice "
             "as many, round by round.",
-            rich_help_panel=SEARCH,
+            rich_help_panel=LEARNERS,
         ),
-    ] = True,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            "--protocol",
-            metavar="P",
-            help="progressive: rows are predicted before they are learned; hold-out; or k-fold.",
-            autocompletion=complete_from(PROTOCOLS),
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = "progressive",
-    folds: Annotated[
-        int,
-        typer.Option(
-            "--folds",
-            min=2,
-            metavar="K",
-            help="With k-fold: how many folds.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = 5,
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            " /--no-shuffle",
-            show_default=False,
-            help="Keep the rows in order, as for streams in time, instead of shuffling them.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = True,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            min=0,
-            max=2**32 - 1,
-            metavar="S",
-            help="The random seed; the same seed gives the same result.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = 0,
-    ngrams: Ngrams = "1,2",
-    chars: Chars = "none",
-    char_scope: CharScope = "words",
-    lowercase: Lowercase = True,
-    counts: CountsOption = "binary",
-    weighting: Weighting = "auto",
-    normalize: Normalize = True,
-    features: Kind = "vocabulary",
-    bits: Bits = 22,
-    min_count: MinCount = 1,
-    max_features: MaxFeatures = None,
-    stop_words: StopWords = None,
+    ] = True
+
+
+@dataclass(frozen=True)
+class Judging(ProtocolOptions):
+    """How settings are judged."""
+
+    protocol: Annotated[str | None, protocol_flag("progressive")] = "progressive"
+    folds: Folds = 5
+
+    def describe(self, passes: int) -> str:
+        """The protocol in words."""
+        if self.protocol == "hold-out":
+            return "judged on a random fifth of the rows"
+        if self.protocol == "k-fold":
+            return f"judged on {self.folds} stratified folds"
+        if passes == 1:
+            return "progressive: every row predicted just before it is learned"
+        return "progressive: blocks of rows that double, each predicted before it is learned"
+
+
+@dataclass(frozen=True)
+class Output(SearchOutput):
+    """What is printed."""
+
     top: Annotated[
         int,
         typer.Option(
@@ -176,10 +100,17 @@ def tune(
             help="How many of the best to list; --json has all.",
             rich_help_panel=OUTPUT,
         ),
-    ] = 10,
-    jobs: Processes = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    ] = 10
+
+
+@with_options
+def tune(
+    files: Files,
+    reading: LabelledInput,
+    learners: Learners,
+    judging: Judging,
+    texts: TextFlags,
+    output: Output,
 ) -> None:
     """Find the rule, the settings and the number of passes that suit your rows best.
 
@@ -191,84 +122,49 @@ def tune(
     """
     from time import perf_counter
 
-    from sureline.errors import InvalidParameter
-
     start = perf_counter()
-    if protocol not in PROTOCOLS:
-        raise InvalidParameter(
-            f"--protocol must be {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}, got {protocol!r}"
-        )
 
     from sureline.cli.screen import loading
 
-    with loading(quiet):
+    with loading(output.quiet):
         from sureline.cli import search
-        from sureline.cli.settings import text_parameters
-        from sureline.cli.tune.results import Given, Results
+        from sureline.cli.tune.results import Results, train_command
         from sureline.evaluation.search.halving import tune as run
         from sureline.evaluation.search.protocol import Protocol
         from sureline.evaluation.search.trials import Runner
 
-    chosen = search.RuleSettings.parse(rule, settings, tries)
-    texts = {
-        "ngrams": ngrams,
-        "chars": chars,
-        "char_scope": char_scope,
-        "lowercase": lowercase,
-        "counts": counts,
-        "weighting": weighting,
-        "normalize": normalize,
-        "features": features,
-        "bits": bits,
-        "min_count": min_count,
-        "max_features": max_features,
-        "stop_words": stop_words,
-    }
-    options = {**text_parameters(texts), **chosen.texts}
-    reading = {
-        "text": text,
-        "label": label,
-        "weight": weight,
-        "format": input_format,
-        "header": header,
-        "delimiter": delimiter,
-        "quotes": quotes,
-        "label_type": label_type,
-        "encoding": encoding,
-        "skip_bad": skip_bad,
-    }
-    _candidates(chosen, options, shuffle)  # reports what is wrong before rows are read
+    chosen = search.RuleSettings.parse(learners.rule, learners.settings, learners.tries)
+    # Reports what is wrong before rows are read.
+    _candidates(chosen, {**texts.changed, **chosen.texts}, judging.shuffle)
     dataset = search.read_dataset(files, reading, ", ".join(files))
-    search.check_no_texts(options, dataset)
-    if dataset.rows.given is not None and search.needs_texts(options):
-        _tune_unweighted(dataset, options, chosen, quiet)
-        texts["weighting"] = "none"
-    candidates, refused = _able(_candidates(chosen, options, shuffle, dataset), dataset)
-    with search.show_progress(quiet) as progress:
-        found = run(
-            Runner(dataset, options, jobs or -1, progress),
-            candidates,
-            Protocol(cast(Any, protocol), folds, passes, seed, shuffle),
-            halving,
-        )
-    given = Given(files, reading, texts, settings or (), seed, shuffle)
+    search.check_no_texts({**texts.changed, **chosen.texts}, dataset)
+    if dataset.rows.given is not None:
+        texts = _without_weighting(texts, dataset, chosen, output.quiet)
+    options = {**texts.changed, **chosen.texts}
+    candidates, refused = _able(_candidates(chosen, options, judging.shuffle, dataset), dataset)
+    name: Any = judging.protocol
+    protocol = Protocol(name, judging.folds, learners.passes, judging.seed, judging.shuffle)
+    with search.show_progress(output.quiet) as progress:
+        runner = Runner(dataset, options, output.jobs or -1, progress)
+        found = run(runner, candidates, protocol, learners.halving)
+    given = [*files, *reading.words, *texts.words]
     results = Results(
         dataset=dataset,
         tried=found.tried,
         failures={**refused, **found.failures},
-        protocol=_describe_protocol(protocol, passes, folds),
-        seed=seed,
+        protocol=judging.describe(learners.passes),
+        seed=judging.seed,
         seconds=perf_counter() - start,
-        command=given.train(found.tried[0]),
+        command=train_command(given, learners.settings or (), found.tried[0], protocol),
     )
-    if json:
+    if output.json:
         typer.echo(search.write_json(results.as_dict()))
         return
 
     from sureline.cli import screen
     from sureline.cli.tune.render import render
 
-    screen.show(render(results, top), screen.results())
+    screen.show(render(results, output.top), screen.results())
     # Not wrapped, so that it can be copied.
     typer.echo(f"\n{results.command}")
 
@@ -298,13 +194,15 @@ def _candidates(
     return [candidate.around_texts(options) for candidate in made]
 
 
-def _tune_unweighted(
-    dataset: Dataset, options: dict[str, Any], chosen: RuleSettings, quiet: bool
-) -> None:
-    """Set ``weighting`` to None: features given with values are not weighted by counts."""
+def _without_weighting(texts: Given, dataset: Dataset, chosen: RuleSettings, quiet: bool) -> Given:
+    """The same options without weighting: features given with values are not weighted by counts."""
     from sureline.cli.screen import say
+    from sureline.cli.search import needs_texts
     from sureline.errors import InvalidParameter
 
+    options = {**texts.changed, **chosen.texts}
+    if not needs_texts(options):
+        return texts
     if chosen.texts or "weighting" in options:
         option = f"--set {next(iter(chosen.texts))}" if chosen.texts else "--weighting"
         raise InvalidParameter(
@@ -313,7 +211,11 @@ def _tune_unweighted(
         )
     if not quiet:
         say(f"{dataset.name} gives features with values: these are tuned with --weighting none")
-    options["weighting"] = None
+    return replace(
+        texts,
+        written={**texts.written, "weighting": "none"},
+        values={**texts.values, "weighting": None},
+    )
 
 
 def _able(candidates: list[Candidate], dataset: Dataset) -> tuple[list[Candidate], dict[str, str]]:
@@ -333,14 +235,3 @@ def _able(candidates: list[Candidate], dataset: Dataset) -> tuple[list[Candidate
         )
     why = f"cannot learn from a weight of {heaviest:g}, only from 0 to 1"
     return able, dict.fromkeys(names, why)
-
-
-def _describe_protocol(protocol: str, passes: int, folds: int) -> str:
-    """The protocol in words."""
-    if protocol == "hold-out":
-        return "judged on a random fifth of the rows"
-    if protocol == "k-fold":
-        return f"judged on {folds} stratified folds"
-    if passes == 1:
-        return "progressive: every row predicted just before it is learned"
-    return "progressive: blocks of rows that double, each predicted before it is learned"

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sureline.cli.search import write_value
-from sureline.cli.settings import OWN_OPTIONS, settable
-from sureline.estimators import TextClassifier
+from sureline.cli.settings import settable
+from sureline.cli.values import write_value
 from sureline.evaluation import Majority, majority_baseline
 from sureline.evaluation.search.dataset import Dataset
 from sureline.evaluation.search.halving import Tried
+from sureline.evaluation.search.protocol import Protocol
 from sureline.rules import rules
 
 MODEL = "model.sureline"
@@ -81,68 +81,30 @@ class Results:
         }
 
 
-@dataclass(frozen=True)
-class Given:
-    """The options of ``sureline tune`` that training takes as well, as they were given.
+def train_command(
+    given: Sequence[str], pairs: Sequence[str], best: Tried, protocol: Protocol
+) -> str:
+    """Return the command line that trains a rule with these settings on the same rows.
 
     Parameters
     ----------
-    files : sequence of str
-        The inputs.
-    reading : dict
-        The options of `Reader`.
-    texts : dict
-        The options of the features of texts.
+    given : sequence of str
+        The files, and the options that training takes as well.
     pairs : sequence of str
         The values of ``--set``.
-    seed : int
-        The random seed.
-    shuffle : bool
-        Whether rows are shuffled.
+    best : Tried
+        The rule, its settings and its passes.
+    protocol : Protocol
+        The random seed, and whether rows are shuffled.
     """
-
-    files: Sequence[str]
-    reading: Mapping[str, Any]
-    texts: Mapping[str, Any]
-    pairs: Sequence[str]
-    seed: int
-    shuffle: bool
-
-    def train(self, best: Tried) -> str:
-        """The command line that trains a rule with these settings on the same rows."""
-        words = ["sureline", "train", *self.files, *self._reading(), *self._texts()]
-        words += ["--rule", best.learner]
-        known = settable(rules()[best.learner])
-        for pair in self.pairs:
-            if pair.partition("=")[0].strip() in known:
-                words += ["--set", pair]
-        for name, value in best.settings.items():
-            words += ["--set", f"{name}={write_value(value)}"]
-        words += ["--passes", str(best.passes), "--seed", str(self.seed)]
-        if not self.shuffle:
-            words.append("--no-shuffle")
-        return shlex.join([*words, "-o", MODEL])
-
-    def _reading(self) -> list[str]:
-        defaults = {"quotes": True, "label_type": "auto", "encoding": "utf-8", "skip_bad": False}
-        words = list[str]()
-        for name, value in self.reading.items():
-            option = name.replace("_", "-")
-            if value == defaults.get(name):
-                continue
-            if isinstance(value, bool):
-                words.append(f"--{option}" if value else f"--no-{option}")
-            else:
-                words += [f"--{option}", str(value)]
-        return words
-
-    def _texts(self) -> list[str]:
-        default: Any = TextClassifier()
-        words = list[str]()
-        for name, value in self.texts.items():
-            usual = getattr(default, name)
-            written = ",".join(map(str, usual)) if isinstance(usual, tuple) else usual
-            if value is True or value in (None, "none" if usual is None else written):
-                continue
-            words += [OWN_OPTIONS[name]] if value is False else [OWN_OPTIONS[name], str(value)]
-        return words
+    words = ["sureline", "train", *given, "--rule", best.learner]
+    known = settable(rules()[best.learner])
+    for pair in pairs:
+        if pair.partition("=")[0].strip() in known:
+            words += ["--set", pair]
+    for name, value in best.settings.items():
+        words += ["--set", f"{name}={write_value(value)}"]
+    words += ["--passes", str(best.passes), "--seed", str(protocol.seed)]
+    if not protocol.shuffle:
+        words.append("--no-shuffle")
+    return shlex.join([*words, "-o", MODEL])
