@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import COMPILED
 from pages import ROOT, blocks, text
 from typer.testing import CliRunner
 
@@ -39,9 +38,14 @@ PAGES = [
     "docs/many-classes.md",
     "docs/box.md",
 ]
-LEARNING_MUCH = ("docs/evaluation.md",)  # minutes, where nothing is compiled
+DOCS = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 WITH_COMMANDS = ["README.md", "docs/index.md", "docs/quickstart.md"]
 CLASSIFIERS = [name for name in sureline.__all__ if name.endswith("Classifier")]
+
+
+def python_files() -> list[Path]:
+    folders = ("benchmarks", "docs", "experiments", "src", "tests", "tools")
+    return [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
 
 
 @pytest.fixture
@@ -84,8 +88,6 @@ def plain_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_code_on_a_page_prints_what_the_page_says(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if page in LEARNING_MUCH and not COMPILED:
-        pytest.skip("nothing is compiled in this run, and this page learns much")
     monkeypatch.chdir(tmp_path)
     found, names = blocks(page), dict[str, Any]()
     assert found
@@ -123,8 +125,8 @@ def test_readme_shows_what_the_demo_prints() -> None:
     assert CliRunner().invoke(app, ["demo"]).stdout.startswith(shown[1])
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
-def test_speed_that_a_page_tells_can_be_measured() -> None:
+@pytest.mark.slow
+def test_the_speed_on_a_page_can_be_measured() -> None:
     (command, _), *_ = [
         block.code.splitlines() for block in blocks("docs/text.md", "sh") if "speed" in block.code
     ]
@@ -251,6 +253,14 @@ def test_table_of_weights_tells_what_one_means_for_every_rule(rule_pages: Module
 )
 def test_page_names_every_public_class(page: str, names: list[str]) -> None:
     assert [name for name in names if not re.search(rf"\b{name}\b", text(page))] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *DOCS])
+def test_page_names_files_that_exist(page: str) -> None:
+    named = set(re.findall(r"`([\w./-]+\.py)`", text(page)))
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in python_files()]
+    missing = {name for name in named if not any(file.endswith(f"/{name}") for file in files)}
+    assert missing == ({"src/sureline/rules/pa_margin.py"} if page == "CONTRIBUTING.md" else set())
 
 
 def test_version_is_the_same_everywhere() -> None:
