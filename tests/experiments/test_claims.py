@@ -314,6 +314,7 @@ def test_the_multi_class_paper_is_told_from_what_data_there_is(tmp_path, short_r
     assert (output / "ours.csv").read_text(encoding="utf-8") == before
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
 def test_the_volume_paper_is_told_from_what_data_there_is(tmp_path, short_run):
     rng = np.random.default_rng(7)

@@ -376,6 +376,7 @@ def judge_alone(variant, data):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_variant_is_one_and_constants_of_labels_change_them_only(news):
     present, calibrated, other = (
         judge_alone(name, news) for name in (constants.PRESENT, "calibrating.FIRM=20", "mistakes")
@@ -446,6 +447,7 @@ def test_tables_of_constants_show_gaps_from_the_present_values():
 # -- the command, and what is on record --------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="minutes, where nothing is compiled")
 def test_a_short_look_runs_and_goes_on_where_it_was(news, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(run_module, "QUICK_TASKS", ("sci", "talk"))

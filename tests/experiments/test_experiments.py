@@ -349,6 +349,7 @@ def test_cells_resume_and_are_tried_again_only_where_data_was_missing(tmp_path):
     assert len(read_records(results)) == 3
 
 
+@pytest.mark.slow
 def test_other_settings_are_other_cells_and_a_failure_keeps_what_was_done(tmp_path):
     results = tmp_path / "cells.jsonl"
     run_cells([Cell("abc")], count, results, {"seed": 0, "data": str(tmp_path)})
