@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from cases import COMPILED
 
 from sureline import AROWClassifier
 
@@ -23,7 +22,7 @@ from benchmarks.rivals.contests import CONTESTS  # noqa: E402
 from benchmarks.rivals.data import Setting  # noqa: E402
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
 def test_speed_of_every_rule_can_be_measured():
     sizes = ["--rows", "120", "--length", "8", "--bits", "8", "--repeats", "1"]
@@ -33,7 +32,7 @@ def test_speed_of_every_rule_can_be_measured():
         assert name in done.stdout
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
 def test_speed_of_texts_can_be_measured():
     command = [sys.executable, str(FOLDER / "text.py"), "--repeats", "1"]
@@ -42,7 +41,7 @@ def test_speed_of_texts_can_be_measured():
         assert name in done.stdout
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
 def test_speed_of_several_threads_can_be_measured():
     command = [sys.executable, str(FOLDER / "threads.py"), "--repeats", "1", "--passes", "1"]
@@ -199,7 +198,7 @@ def test_wrong_arguments_are_a_sentence(capsys, tmp_path):
         assert wrong[1] in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
+@pytest.mark.slow
 def test_rivals_can_be_compared(tmp_path):
     rng = np.random.default_rng(0)
     words = {label: [f"{label}{k}" for k in range(20)] for label in ("pos", "neg", "any")}

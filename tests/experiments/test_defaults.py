@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from cases import COMPILED
 from experiments_work import PRESENT, ROOT, write_news
 
 if not PRESENT:
@@ -448,7 +447,6 @@ def test_tables_of_constants_show_gaps_from_the_present_values():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not COMPILED, reason="minutes, where nothing is compiled")
 def test_a_short_look_runs_and_goes_on_where_it_was(news, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(run_module, "QUICK_TASKS", ("sci", "talk"))
     monkeypatch.setattr(run_module, "QUICK_LEARNERS", ("arow-idf-1.0", "arow-nb-1.0"))

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from cases import COMPILED
 from experiments_work import PRESENT, ROOT, count, read_lines, write_news
 from hypothesis import given
 from hypothesis import strategies as st
@@ -549,7 +548,6 @@ def test_the_six_variants_are_no_more_than_a_point_and_a_half_above_print_on_20_
             assert ours["table2", task, name].value <= paper["table2", task, name].value + 1.5
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled in this run")
 def test_a_figure_on_record_can_be_had_again(cache):
     """One cell of Table 2, with the seed and the settings of the full run."""
     folder = shared_path("20news-bydate.parquet").parent
