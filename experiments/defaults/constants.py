@@ -36,7 +36,7 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE.parents[1] / "src" / "sureline"
 PARTS = ("constants",)
 PRESENT = "as it is"
-ROOM = "sureline.kernels."
+KERNELS = "sureline.kernels."
 QUICK_TASKS = ("sci", "sms")
 
 Sums = Any  # an array of two sums, as r="auto" keeps them
@@ -55,7 +55,7 @@ class Constant:
     @property
     def present(self) -> float:
         """Its value in the code."""
-        return float(getattr(import_module(ROOM + self.module), self.name))
+        return float(getattr(import_module(KERNELS + self.module), self.name))
 
     def variants(self) -> dict[str, float]:
         """Other values than the present one, by the name of the variant."""
@@ -71,8 +71,8 @@ CONSTANTS = (
     Constant("noise", "FIRST", "r auto: the share w it begins with", (0.05, 0.1, 0.25, 0.5)),
     Constant("noise", "WEIGHT", "r auto: what the beginning counts for", (0.3, 1.0, 3.0, 10.0)),
     Constant("noise", "FAR", "r auto: the largest score", (1.0, 2.0, 4.0)),
-    Constant("informed", "LEAST", "naive Bayes: β", (0.03, 0.1, 0.3)),
-    Constant("informed", "SPREAD_ROWS", "naive Bayes: α", (0.3, 1.0, 3.0)),
+    Constant("informed_prior", "LEAST", "naive Bayes: β", (0.03, 0.1, 0.3)),
+    Constant("informed_prior", "SPREAD_ROWS", "naive Bayes: α", (0.3, 1.0, 3.0)),
     Constant(
         "calibrating", "MEMORY", "calibration: rows it remembers", (300.0, 1000.0, 3000.0), True
     ),
@@ -170,7 +170,7 @@ def put_in(variant: str) -> None:
     if variant in FORMULAS:
         from numba.extending import register_jitable
 
-        formula, noise = FORMULAS[variant], import_module(ROOM + "noise")
+        formula, noise = FORMULAS[variant], import_module(KERNELS + "noise")
         for each in (*formula.within, formula.r, formula.follow):
             register_jitable(each)
         others = {noise.noise_of: formula.r, noise.follow_error: formula.follow}
@@ -182,7 +182,7 @@ def put_in(variant: str) -> None:
         return
     for constant in CONSTANTS:
         if variant in constant.variants():
-            module = import_module(ROOM + constant.module)
+            module = import_module(KERNELS + constant.module)
             setattr(module, constant.name, constant.variants()[variant])
             return
     raise ValueError(f"there is no variant {variant!r}")
@@ -192,7 +192,7 @@ def _load_all() -> None:
     """Import whatever may have taken the functions of another module by name."""
     for path in (SOURCES / "kernels").glob("*.py"):
         if path.stem != "__init__":
-            import_module(ROOM + path.stem)
+            import_module(KERNELS + path.stem)
     import_module("sureline.model.learner")
 
 
