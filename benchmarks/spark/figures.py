@@ -36,7 +36,7 @@ def learn(batches: list[pa.RecordBatch], start: Any, how: str) -> tuple[float, f
     from sureline.spark.partition import Job
     from sureline.spark.partition_learning import learn_partition
 
-    job = Job(Sent(start), how, name_sums(start._learner(), how), False, "error", {})
+    job = Job(Sent(start), how, name_sums(start.model_.learner, how), False, "error", {})
     for _ in range(2):  # the first time compiles
         begun = process_time()
         told = learn_partition(job, start, iter(batches))
@@ -127,7 +127,7 @@ def main() -> None:
         model.exportTo(file)
         print(
             f"model: {features:,} features, file of {file.stat().st_size / features:.0f} bytes a "
-            f"feature, of which {model.classifier._state.table.nbytes / features:.0f} weights"
+            f"feature, of which {model.classifier.model_.state.table.nbytes / features:.0f} weights"
         )
         spark.stop()
 

@@ -26,20 +26,22 @@ HOWS = ("product-prior", "kl", "mean", "product-prior again")
 
 def learn_round(start: Any, shards: list[Any], how: Any) -> Any:
     """The model that a round over the shards makes of the one that it starts from."""
-    learner, features = start._learner(), start.n_features_in_
-    sums = np.zeros((features + 1, len(name_sums(learner, how)), start._state.used))
+    learner, features = start.model_.learner, start.n_features_in_
+    sums = np.zeros((features + 1, len(name_sums(learner, how)), start.model_.state.used))
     clock, counts = 0, np.zeros(3, np.int64)
     for X, y in shards:
         model = copy.deepcopy(start).partial_fit(X, y)
-        for rows, values in added_by(learner, how, start._state, model._state, features):
+        for rows, values in added_by(
+            learner, how, start.model_.state, model.model_.state, features
+        ):
             sums[rows] += values
-        clock += model._state.clock - start._state.clock
-        counts += model._state.counts - start._state.counts
+        clock += model.model_.state.clock - start.model_.state.clock
+        counts += model.model_.state.counts - start.model_.state.counts
     rows, columns = np.nonzero(sums.any(axis=1))
     entries = rows, columns, sums[rows, :, columns]
     merged = copy.deepcopy(start)
-    merged._state = state_from_sums(
-        learner, how, start._state, features, len(shards), [entries], clock, counts
+    merged.model_.state = state_from_sums(
+        learner, how, start.model_.state, features, len(shards), [entries], clock, counts
     )
     return merged
 

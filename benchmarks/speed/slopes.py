@@ -57,9 +57,9 @@ def rows_of(nonzeros: int, features: int, classes: int = 2) -> tuple[Any, np.nda
 def take(value: int, work: float, fit: Callable[[], Any], repeats: int) -> Line:
     """Time a fit, and see how large the model is."""
     model = fit()
-    held: list[Any] = [*vars(model._state).values()]
+    held: list[Any] = [*vars(model.model_.state).values()]
     if isinstance(model, TextClassifier):
-        held += [*model._known.columns.held, *model._known.columns.held.names]
+        held += [*model.model_.columns.arrays, *model.model_.columns.arrays.names]
     size = sum(each.nbytes for each in held if isinstance(each, np.ndarray))
     return Line(value, work, best(repeats, fit), size / 1e6)
 

@@ -21,7 +21,8 @@ import numpy as np
 from text import read
 
 from sureline import TextClassifier
-from sureline.features.tokenizer import cut_texts
+from sureline.estimators.text.pipeline import TextPipeline
+from sureline.features.tokenizer import chunk_texts
 
 
 class Stopwatch:
@@ -44,33 +45,29 @@ def learn(texts: Any, labels: np.ndarray, settings: dict[str, Any]) -> tuple[Cou
     model = TextClassifier(shuffle=False, **settings).partial_fit(
         texts[:1], labels[:1], classes=np.unique(labels)
     )
-    known = model._known
-    columns, learner, dtype = known.columns, known.learner, known.online.dtype
-    codes = np.searchsorted(model.classes_, labels)
-    online, rank = known.online, np.arange(model.classes_.size)
-    for piece in cut_texts(texts):
-        found, begin = watch.take("read", known.scheme.read_piece, texts, None, piece), 0
-        while begin < len(found):
-            room = watch.take("make room", columns.reserve, found, begin)
-            online._state = watch.take("make room", online._state.with_features, room, np.inf, "")
-            rows, stop = watch.take("give columns", columns.enter, found, begin, True, dtype)
-            some = codes[piece.start + begin : piece.start + stop]
-            every = np.ones(len(rows)), np.arange(len(rows)), rank
-            watch.take("learn", learner.learn, online._state, rows, some, *every)
+    pipeline = TextPipeline(model.model_, texts, labels, np.ones(len(labels)))
+    for chunk in pipeline.chunks:
+        tokens, begin = watch.take("read", pipeline.read, chunk), 0
+        while begin < len(tokens):
+            capacity = watch.take("reserve", pipeline.reserve, tokens, begin)
+            watch.take("reserve", pipeline.grow, capacity)
+            rows, stop = watch.take("assign columns", pipeline.assign_columns, tokens, begin)
+            part = slice(chunk.start + begin, chunk.start + stop)
+            watch.take("learn", pipeline.learn, rows, part, capacity)
             nonzeros += int(rows.indptr[-1])
             begin = stop
-            if columns.full:
-                watch.take("forget names", model._prune, known)
+            if model.model_.columns.full:
+                watch.take("forget names", model.model_.prune)
     return watch.times, nonzeros
 
 
 def classify(model: TextClassifier, texts: Any) -> tuple[Counter[str], int]:
     """The times of one classification, and how many nonzeros were scored."""
-    watch, nonzeros, known = Stopwatch(), 0, model._known
-    for piece in cut_texts(texts):
-        found = watch.take("read", known.scheme.read_piece, texts, None, piece)
-        rows = watch.take("look up", model._look_up, known, found)
-        watch.take("score", known.learner.scores, model._state, rows)
+    watch, nonzeros, known = Stopwatch(), 0, model.model_
+    for chunk in chunk_texts(texts):
+        tokens = watch.take("read", known.tokenizer.read_chunk, texts, None, chunk)
+        rows = watch.take("look up", known.rows, tokens)
+        watch.take("score", known.learner.scores, known.state, rows)
         nonzeros += int(rows.indptr[-1])
     return watch.times, nonzeros
 
@@ -80,7 +77,7 @@ def show(title: str, runs: list[tuple[Counter[str], int]], megabytes: float) -> 
     times, nonzeros = min(runs, key=lambda run: sum(run[0].values()))
     total = sum(times.values())
     print(f"\n**{title}**, {nonzeros / 1e6:.1f} million nonzeros\n")
-    print("| stage | seconds | share | MB/s | ns a nonzero |\n|---|---:|---:|---:|---:|")
+    print("| stage | seconds | share | MB/s | ns per nonzero |\n|---|---:|---:|---:|---:|")
     for name, seconds in (*times.items(), ("all", total)):
         print(
             f"| {name} | {seconds:.3f} | {seconds / total:.0%} | {megabytes / seconds:.0f} "

@@ -95,8 +95,8 @@ def find_default() -> str:
     """The candidate that TextClassifier is where nothing is said."""
 
     def facts(model: TextClassifier) -> tuple[Any, ...]:
-        online = model._chosen()
-        weighting, _ = model._weighs(online)
+        online = model.chosen_estimator()
+        weighting = model.resolved_weighting(online)
         values = {name: getattr(online, name) for name in online.__dataclass_fields__}
         return type(online), values, weighting, model.counts_first
 

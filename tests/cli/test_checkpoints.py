@@ -129,7 +129,7 @@ def test_a_run_interrupted_while_it_counts_starts_anew(run, monkeypatch):
     Path("m").unlink()
     Path("c.sureline").unlink()
     with monkeypatch.context() as patched:
-        patched.setattr("sureline.estimators.stream.Stream.count", interrupted)
+        patched.setattr("sureline.estimators.stream.StreamTrainer.count", interrupted)
         code, _, err = run(*arguments)
     assert (code, Path("c.sureline").exists()) == (130, False)
     assert "interrupted after 0 examples" in err

@@ -23,10 +23,10 @@ from sklearn.metrics import (
 from sureline import load
 from sureline.cli.explain.contributions import Piece, cut_into_pieces, find_reasons
 from sureline.cli.explain.page import page
-from sureline.estimators.stream import Answers
 from sureline.evaluation.report.counts import Tally
-from sureline.model.explanation import Share
+from sureline.model.explanation import Contribution
 from sureline.model.file import read
+from sureline.model.linear import Predictions
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -236,7 +236,7 @@ def test_the_figures_are_those_of_scikit_learn(classes):
     chance = rng.dirichlet(np.ones(classes), 90)
     tally = Tally(names, sure=True)
     for part in (slice(0, 40), slice(40, 90)):
-        answers = Answers(guess[part], None, chance[part, 0], None, chance[part])
+        answers = Predictions(guess[part], None, chance[part, 0], None, chance[part])
         tally.add(truth[part].tolist(), answers)
     facts = tally.facts(1.0)
     assert facts.accuracy == accuracy_score(truth, guess)
@@ -351,10 +351,10 @@ def test_words_are_coloured_bold_and_dim(run):
 
 def test_shares_are_split_between_places_and_words():
     features = (
-        Share("a", 1.0, 0.01, 1.0, 1.0, ((0, 1), (4, 5))),
-        Share("a b", 0.1, 1.0, 1.0, 4.0, ((0, 3),)),
-        Share("b", -0.5, 0.01, 1.0, -0.5, ((2, 3),)),
-        Share("‹a b›", 1.0, 0.01, 1.0, 9.0),
+        Contribution("a", 1.0, 0.01, 1.0, 1.0, ((0, 1), (4, 5))),
+        Contribution("a b", 0.1, 1.0, 1.0, 4.0, ((0, 3),)),
+        Contribution("b", -0.5, 0.01, 1.0, -0.5, ((2, 3),)),
+        Contribution("‹a b›", 1.0, 0.01, 1.0, 9.0),
     )
     pieces, placed = cut_into_pieces("a b a", features)
     assert pieces == [
@@ -443,7 +443,7 @@ def test_everything_in_a_model_for_machines(model, run):
     assert {name: told[name] for name in expected} == expected
     assert (told["parameters"]["r"], told["texts"]["ngrams"]) == ("auto", [1, 2])
     # A text classifier decides about passes and their order, not the one inside it.
-    assert told["parameters"].keys() == loaded._known.online.get_params().keys() - {
+    assert told["parameters"].keys() == loaded.estimator_.get_params().keys() - {
         *("max_iter", "shuffle", "random_state"),
         *("early_stopping", "validation_fraction", "n_iter_no_change"),
     }

@@ -422,7 +422,7 @@ def test_every_scheme_that_is_listed_exists_and_no_other():
                 rivals = 2 if described["several"] and scheme != "one-vs-rest" else 1
                 made.set_params(scheme=scheme, competitors=rivals)
                 if covariance in kept:
-                    assert made._learner().scheme == scheme
+                    assert made.model_.learner.scheme == scheme
                 else:
                     with pytest.raises(sureline.InvalidParameter):
                         made.fit(X, y)

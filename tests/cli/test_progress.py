@@ -241,7 +241,7 @@ def test_runs_that_the_buffer_mixes_are_not_worth_a_warning():
 
 
 def test_the_default_is_that_of_the_text_classifier():
-    default = TextClassifier()._chosen()
+    default = TextClassifier().chosen_estimator()
     model = Settings().text_model()
     assert model.estimator.get_params() == default.get_params()
     assert type(Settings().number_model("f.svm")) is type(default)

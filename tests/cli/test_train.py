@@ -370,7 +370,7 @@ def test_options_reach_the_model(run):
         "shuffle": False,
     }
     assert {name: getattr(made, name) for name in expected} == expected
-    online = made._known.online
+    online = made.estimator_
     assert (type(online).__name__, online.variant, online.C) == ("SCWClassifier", 2, 2.0)
     assert (online.dtype, online.class_weight) == ("float64", {"ham": 0.5})
 
@@ -411,7 +411,10 @@ def test_counting_first_is_that_of_python(weighting, passes, run):
     made = load("m.sureline")
     equal(made, expected)
     rows = made.n_features_ + 1
-    tallies = [model._state.tallies[:rows, np.argsort(model._labels)] for model in (made, expected)]
+    tallies = [
+        model.model_.state.tallies[:rows, np.argsort(model.model_.labels)]
+        for model in (made, expected)
+    ]
     np.testing.assert_array_equal(*tallies)
     assert made.n_seen_ == 60 * passes
     assert not np.array_equal(made.coef_, TextClassifier(**settings).fit(texts, labels).coef_)
@@ -423,17 +426,17 @@ def test_several_jobs_count_first_once(run):
     options = ("--count-first", "--jobs", "2", "--passes", "2", "-q", "-o", "m.sureline")
     assert run("train", "three.csv", *options)[0] == 0
     made = load("m.sureline")
-    assert made._state.tallies[0, : made._state.used].sum() == 60
+    assert made.model_.state.tallies[0, : made.model_.state.used].sum() == 60
     assert made.score(texts, labels) > 0.9
 
 
 def test_a_model_trained_further_can_count_first(model, run):
     Path("more.csv").write_text("message,kind\nyour invoice,bill\nfree invoice,spam\n")
-    counts = load(model)._state.tallies[0].sum()
+    counts = load(model).model_.state.tallies[0].sum()
     options = ("--continue", model, "-o", "more.sureline", "-q", "--count-first", "--no-shuffle")
     assert run("train", "more.csv", *options)[0] == 0
     made = load("more.sureline")
-    assert (made._state.tallies[0].sum(), made.n_seen_) == (counts + 2, 10)
+    assert (made.model_.state.tallies[0].sum(), made.n_seen_) == (counts + 2, 10)
     assert made.predict_one("your invoice") == "bill"
 
 
@@ -466,7 +469,7 @@ def test_what_is_read_once_or_is_no_text_cannot_be_counted_first(run, monkeypatc
 def test_calibration_is_of_texts_or_of_numbers(run):
     assert run("train", "mail.csv", *COLUMNS, "-o", "m", "-q", "--set", "calibration=none")[0] == 0
     model = load("m")
-    assert (model.calibration, model._known.online.calibration) == (None, None)
+    assert (model.calibration, model.estimator_.calibration) == (None, None)
     Path("rows.svm").write_text("1 1:1\n0 2:1\n1 1:1 3:1\n")
     assert run("train", "rows.svm", "-o", "m", "-q", "--set", "calibration=online")[0] == 0
     assert load("m").calibration == "online"
@@ -488,9 +491,9 @@ def test_class_weights_are_of_the_type_of_the_labels(run):
     Path("rows.csv").write_text("text,label\na b,1\nc d,0\na c,1\n")
     options = ("--set", 'class_weight={"1": 3}', "-o", "m.sureline", "-q")
     assert run("train", "rows.csv", *options)[0] == 0
-    assert load("m.sureline")._known.online.class_weight == {1: 3.0}
+    assert load("m.sureline").estimator_.class_weight == {1: 3.0}
     assert run("train", "rows.csv", *options, "--label-type", "text")[0] == 0
-    assert load("m.sureline")._known.online.class_weight == {"1": 3.0}
+    assert load("m.sureline").estimator_.class_weight == {"1": 3.0}
 
 
 @pytest.mark.usefixtures("folder")

@@ -162,7 +162,7 @@ def test_growing_to_many_classes_is_the_same_as_knowing_them():
     assert grown.classes_.tolist() == list(range(100))
     assert grown.coef_.shape == (100, 5)
     # Room is made by doubling: for two, four, eight, ... classes.
-    assert grown._state.table.shape[2] == 128
+    assert grown.model_.state.table.shape[2] == 128
 
 
 def test_a_model_too_large_is_refused_with_its_size():

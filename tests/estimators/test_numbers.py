@@ -68,7 +68,7 @@ def test_full_covariance_is_symmetric_to_the_bit_and_positive():
         for rule in rules().values():
             if "full" in rule.covariances:
                 model = make(rule, "full", dtype=dtype, max_iter=2, random_state=0).fit(X, y)
-                whole = model._state.covariance[0]
+                whole = model.model_.state.covariance[0]
                 assert np.array_equal(whole, whole.T)
                 assert np.array_equal(model.covariance_[0], whole[1:, 1:])
                 assert (np.diag(whole) > 0).all()
@@ -116,7 +116,7 @@ def test_probability_where_the_variance_underflows(covariance):
 
 def test_probability_of_a_certain_score():
     model = AROWClassifier(fit_intercept=False).fit([[1.0], [-1.0]], [1, 0])
-    model._state.table[:, 1] = 0.0  # no doubt left
+    model.model_.state.table[:, 1] = 0.0  # no doubt left
     assert model.predict_proba([[2.0], [-2.0], [0.0]]).tolist() == [[0, 1], [1, 0], [0.5, 0.5]]
 
 

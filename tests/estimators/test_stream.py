@@ -11,10 +11,10 @@ from sureline.data import Batch, Given, Reader
 from sureline.estimators import classifier_for
 from sureline.estimators.stream import (
     Counts,
-    Stream,
-    answer,
+    StreamTrainer,
     check_kind,
     count_features,
+    predict_batch,
     read_label,
     typed_labels,
 )
@@ -54,25 +54,25 @@ def pieces(batch: Batch, sizes: list[int]):
 @pytest.mark.parametrize("sizes", [[], [1, 1, 2], [3, 0, 4]])
 def test_texts_are_learned_as_partial_fit_learns_them(sizes):
     expected = TextClassifier().partial_fit(TEXTS, LABELS)
-    stream = Stream(TextClassifier())
-    assert (stream.counts, stream.features) == (Counts(), 0)
+    stream = StreamTrainer(TextClassifier())
+    assert (stream.counts, stream.n_features) == (Counts(), 0)
     for piece in pieces(texts_batch(), sizes):
         stream.learn(piece)
-    np.testing.assert_array_equal(stream.model.coef_, expected.coef_)
-    np.testing.assert_array_equal(stream.model.variance_, expected.variance_)
+    np.testing.assert_array_equal(stream.classifier.coef_, expected.coef_)
+    np.testing.assert_array_equal(stream.classifier.variance_, expected.variance_)
     assert stream.counts == (8, expected.n_updates_, expected.n_mistakes_)
-    assert stream.features == expected.n_features_
+    assert stream.n_features == expected.n_features_
 
 
 def test_classes_that_are_named_beforehand_get_the_type_of_the_labels():
     labels = [3, 1, 3, 1, 3, 1, 2, 2]
     expected = TextClassifier().partial_fit(TEXTS, labels, classes=[1, 2, 3, 9])
-    stream = Stream(TextClassifier(), ["9", "3", "2", "1"])
+    stream = StreamTrainer(TextClassifier(), ["9", "3", "2", "1"])
     stream.learn(texts_batch(labels))
-    assert stream.model.classes_.tolist() == [1, 2, 3, 9]
-    np.testing.assert_array_equal(stream.model.coef_, expected.coef_)
+    assert stream.classifier.classes_.tolist() == [1, 2, 3, 9]
+    np.testing.assert_array_equal(stream.classifier.coef_, expected.coef_)
     with pytest.raises(InvalidParameter, match="the class 'x' was named, but the labels"):
-        Stream(TextClassifier(), ["x"]).learn(texts_batch(labels))
+        StreamTrainer(TextClassifier(), ["x"]).learn(texts_batch(labels))
 
 
 def test_weights_and_given_features_are_learned():
@@ -83,26 +83,26 @@ def test_weights_and_given_features_are_learned():
     )
     weight = np.linspace(0.0, 1.4, 8)
     batch = texts_batch(weight=weight, given=given)
-    whole, cut = Stream(TextClassifier()), Stream(TextClassifier())
+    whole, cut = StreamTrainer(TextClassifier()), StreamTrainer(TextClassifier())
     whole.learn(batch)
     for piece in pieces(batch, [2, 3]):
         cut.learn(piece)
     assert whole.counts.seen == 7  # the first has no weight
-    np.testing.assert_array_equal(whole.model.coef_, cut.model.coef_)
-    assert "price" in whole.model.get_feature_names_out()
+    np.testing.assert_array_equal(whole.classifier.coef_, cut.classifier.coef_)
+    assert "price" in whole.classifier.get_feature_names_out()
     # What was given counts in answers, too.
-    plain = answer(whole.model, texts_batch())
-    valued = answer(whole.model, batch)
+    plain = predict_batch(whole.classifier, texts_batch())
+    valued = predict_batch(whole.classifier, batch)
     assert (plain.margin[1:7] == valued.margin[1:7]).all()
     assert plain.margin[7] != valued.margin[7]
 
 
 def test_a_later_pass_gives_no_new_feature_a_column():
-    stream = Stream(TextClassifier())
+    stream = StreamTrainer(TextClassifier())
     stream.learn(texts_batch())
-    features = stream.features
+    features = stream.n_features
     stream.learn(texts_batch(texts=["something else entirely"] * 8), AGAIN)
-    assert stream.features == features
+    assert stream.n_features == features
 
 
 @pytest.mark.parametrize("name", rules())
@@ -113,23 +113,24 @@ def test_svmlight_rows_are_learned_as_partial_fit_learns_them(name, classes, tmp
     X, y = load_svmlight_file(str(tmp_path / "rows.svm"), zero_based=True)
     made = classifier_for(name)
     expected = made(**rules()[name].settings).partial_fit(X, y.astype(np.int64))
-    stream = Stream(made(**rules()[name].settings))
+    stream = StreamTrainer(made(**rules()[name].settings))
     for batch in Reader([tmp_path / "rows.svm"], batch_bytes=512):
         stream.learn(batch)
     stream.settle()
-    model = stream.model
-    assert model.n_features_in_ == X.shape[1] == model._state.features
+    model = stream.classifier
+    assert model.n_features_in_ == X.shape[1] == model.model_.state.features
     assert model.classes_.tolist() == expected.classes_.tolist()
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     np.testing.assert_array_equal(model.intercept_, expected.intercept_)
     np.testing.assert_array_equal(
-        model._state.table, expected._state.table[..., : model._state.table.shape[2]]
+        model.model_.state.table,
+        expected.model_.state.table[..., : model.model_.state.table.shape[2]],
     )
     assert stream.counts == (60, expected.n_updates_, expected.n_mistakes_)
     # Settled, it goes on as if it had not been.
     wider = csr_array((np.ones(2), np.array([3, 99]), np.array([0, 1, 2])), shape=(2, 100))
     stream.learn(Batch(matrix=wider, label=pa.array([0, 1])))
-    assert stream.features == 100
+    assert stream.n_features == 100
 
 
 @pytest.mark.parametrize("made", [AROWClassifier, PAClassifier])
@@ -137,7 +138,7 @@ def test_svmlight_rows_are_learned_as_partial_fit_learns_them(name, classes, tmp
 def test_answers_are_those_of_the_python_interface(made, classes):
     X, y = numbers(classes=classes)
     model = made().partial_fit(X, y)
-    found = answer(model, Batch(matrix=X))
+    found = predict_batch(model, Batch(matrix=X))
     assert found.label.tolist() == model.predict(X).tolist()
     score = model.decision_function(X)
     best = score if classes == 1 else np.abs(score) if classes == 2 else score.max(axis=1)
@@ -158,10 +159,10 @@ def test_answers_are_those_of_the_python_interface(made, classes):
 def test_answers_about_texts_are_those_of_the_python_interface(labels):
     model = TextClassifier().partial_fit(TEXTS, labels)
     asked = [*TEXTS, "", "words that nobody knows"]
-    found = answer(model, Batch(text=pa.array(asked, pa.large_string())))
+    found = predict_batch(model, Batch(text=pa.array(asked, pa.large_string())))
     assert found.label.tolist() == model.predict(asked).tolist()
     np.testing.assert_array_equal(found.probabilities, model.predict_proba(asked))
-    empty = answer(model, Batch(text=pa.array([], pa.large_string())))
+    empty = predict_batch(model, Batch(text=pa.array([], pa.large_string())))
     assert len(empty.label) == len(empty.margin) == 0
 
 
@@ -170,7 +171,10 @@ def test_features_beyond_those_known_make_an_answer_less_sure():
     model = AROWClassifier().partial_fit(X, y)
     wide = csr_array((X.data, X.indices, X.indptr), shape=(60, 50)).tolil()
     wide[:, 45] = 2.0
-    known, strange = answer(model, Batch(matrix=X)), answer(model, Batch(matrix=csr_array(wide)))
+    known, strange = (
+        predict_batch(model, Batch(matrix=X)),
+        predict_batch(model, Batch(matrix=csr_array(wide))),
+    )
     np.testing.assert_array_equal(known.margin, strange.margin)
     np.testing.assert_allclose(strange.variance, known.variance + 4.0, rtol=1e-6)
 
@@ -178,7 +182,7 @@ def test_features_beyond_those_known_make_an_answer_less_sure():
 def test_two_classes_of_a_wide_model_are_told_as_one_score():
     X, y = numbers(classes=3)
     model = AROWClassifier().partial_fit(X, y).forget_class(2)
-    found = answer(model, Batch(matrix=X))
+    found = predict_batch(model, Batch(matrix=X))
     np.testing.assert_array_equal(found.probabilities, model.predict_proba(X))
     np.testing.assert_array_equal(found.margin, np.abs(model.decision_function(X)))
     np.testing.assert_array_equal(found.variance, model.decision_distribution(X)[1])
@@ -197,12 +201,12 @@ def test_numbers_must_be_finite_in_the_model(value, words):
     X = csr_array(([1.0, value], [0, 2], [0, 1, 2]), shape=(2, 3))
     batch = Batch(matrix=X, label=pa.array([0, 1]), source="f.svm", first_row=10)
     with pytest.raises(DataError, match=f"f.svm, row 12: feature 2 {words}"):
-        Stream(AROWClassifier()).learn(batch)
+        StreamTrainer(AROWClassifier()).learn(batch)
 
 
 def test_labels_with_fractions_are_no_classes():
-    with pytest.raises(DataError, match=r"the label 0.5 is no class but a number with a fraction"):
-        Stream(TextClassifier()).learn(texts_batch([0.0, 0.5] * 4))
+    with pytest.raises(DataError, match=r"the label 0.5 is a number with a fraction, not a class"):
+        StreamTrainer(TextClassifier()).learn(texts_batch([0.0, 0.5] * 4))
 
 
 def test_labels_as_people_write_them():
@@ -218,6 +222,6 @@ def test_labels_as_people_write_them():
 
 def test_an_unfitted_model_has_no_features():
     assert count_features(AROWClassifier()) == 0
-    stream = Stream(AROWClassifier())
+    stream = StreamTrainer(AROWClassifier())
     stream.settle()
     assert stream.counts.seen == 0

@@ -9,7 +9,7 @@ from threads import run_together
 
 from sureline import AROWClassifier, PAClassifier, TextClassifier
 from sureline.data import sms_spam
-from sureline.model.lock import Gate
+from sureline.model.lock import ReadWriteLock
 
 N = several(600, 60)
 TEXTS, LABELS = (some[:N] for some in sms_spam())
@@ -43,11 +43,11 @@ def test_no_answer_mixes_two_states(options, labels):
         for known, one in zip(allowed, answers(alone), strict=True):
             known.add(one)
 
-    def prune(known, prune=alone._prune):  # forgetting is a step of its own
+    def prune(prune=alone.model_.prune):  # forgetting is a step of its own
         note()
-        prune(known)
+        prune()
 
-    alone._prune = prune
+    alone.model_.prune = prune
     note()
     for text, label in zip(TEXTS[start:], labels[start:], strict=True):
         alone.learn_one(text, label)
@@ -116,13 +116,13 @@ def test_neither_learning_nor_looking_is_kept_waiting_for_ever():
     run_together(learn, lambda: look(0), lambda: look(1))
 
 
-def test_the_gate_lets_in_many_readers_or_one_writer():
-    gate, inside, seen = Gate(), [0, 0], []
+def test_the_lock_admits_many_readers_or_one_writer():
+    lock, inside, seen = ReadWriteLock(), [0, 0], []
     value = [0]
 
     def read():
         for _ in range(300):
-            with gate.read():
+            with lock.read():
                 inside[0] += 1
                 before = value[0]
                 seen.append(inside[1])
@@ -131,7 +131,7 @@ def test_the_gate_lets_in_many_readers_or_one_writer():
 
     def write():
         for _ in range(300):
-            with gate.change():
+            with lock.write():
                 inside[1] += 1
                 assert inside == [0, 1]
                 value[0] += 1
@@ -142,17 +142,17 @@ def test_the_gate_lets_in_many_readers_or_one_writer():
     assert value == [600]
 
 
-def test_a_change_within_a_change_is_part_of_it():
-    gate, seen = Gate(), []
+def test_a_write_within_a_write_is_part_of_it():
+    lock, seen = ReadWriteLock(), []
 
     def look():
-        with gate.read():
+        with lock.read():
             seen.append("looked")
 
-    with gate.change():
+    with lock.write():
         reader = Thread(target=look)
         reader.start()
-        with gate.change():
+        with lock.write():
             pass
         reader.join(0.05)
         seen.append("changed")
@@ -160,19 +160,19 @@ def test_a_change_within_a_change_is_part_of_it():
     assert seen == ["changed", "looked"]
 
 
-def test_what_is_raised_inside_opens_the_gate():
-    gate, seen = Gate(), []
+def test_an_error_inside_releases_the_lock():
+    lock, seen = ReadWriteLock(), []
 
     def go_through():
-        with gate.change():
+        with lock.write():
             seen.append("changed")
-        with gate.read():
+        with lock.read():
             seen.append("looked")
 
-    for enter in (gate.read, gate.change):
+    for enter in (lock.read, lock.write):
         with pytest.raises(ZeroDivisionError), enter():
             raise ZeroDivisionError
-    with pytest.raises(ZeroDivisionError), gate.change(), gate.change():
+    with pytest.raises(ZeroDivisionError), lock.write(), lock.write():
         raise ZeroDivisionError
     run_together(go_through)
     assert seen == ["changed", "looked"]

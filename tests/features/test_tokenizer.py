@@ -13,7 +13,7 @@ from shared_data import shared
 
 from sureline import InvalidParameter, TextFeatures
 from sureline.data import sms_spam
-from sureline.features.tokenizer import Scheme
+from sureline.features.tokenizer import Tokenizer
 from sureline.features.unicode_tables import characters
 
 OPTIONS = [
@@ -33,7 +33,7 @@ ASSIGNED = 1 << 25
 def found(text, **options):
     """The features of one text by name, as the compiled code finds them."""
     told = TextFeatures(**options)
-    found = told._scheme().read(pa.array([text], pa.large_string()))
+    found = told.tokenizer().read(pa.array([text], pa.large_string()))
     size = int(found.indptr[1])
     names = []
     for start, length in zip(found.starts[:size], found.lengths[:size], strict=True):
@@ -92,7 +92,7 @@ def test_words_of_any_length_at_any_place(letter):
         for before in range(0, 66, several(1, 13))
         for after in ("", ".", ", Next")
     ]
-    read = TextFeatures(ngrams=(1, 1))._scheme().read(pa.array(texts, pa.large_string()))
+    read = TextFeatures(ngrams=(1, 1)).tokenizer().read(pa.array(texts, pa.large_string()))
     for k, text in enumerate(texts):
         places = slice(read.indptr[k], read.indptr[k + 1])
         spans = zip(read.starts[places], read.lengths[places], strict=True)
@@ -132,17 +132,17 @@ def test_broken_bytes_are_no_words_and_harm_nobody():
             [None, pa.py_buffer(np.array([0, len(raw)])), pa.py_buffer(raw)],
         )
         for options in OPTIONS:
-            TextFeatures(**options)._scheme().read(array)
+            TextFeatures(**options).tokenizer().read(array)
 
 
 def test_many_texts_at_once_are_those_alone():
     texts, _ = sms_spam()
     texts = texts[: several(500, 40)]
-    scheme = TextFeatures(chars=(2, 3))._scheme()
+    scheme = TextFeatures(chars=(2, 3)).tokenizer()
     for limit in (1, 100, 10_000):
         at_once = [
             found.keys[found.indptr[k] : found.indptr[k + 1]].tolist()
-            for _, found in scheme.pieces(pa.array(texts, pa.large_string()), limit=limit)
+            for _, found in scheme.chunks(pa.array(texts, pa.large_string()), limit=limit)
             for k in range(len(found))
         ]
         alone = []
@@ -167,7 +167,7 @@ def test_matrix_holds_the_reference_rows():
 
 def test_fingerprints_stay_what_they_are():
     """They are part of saved models: these may only change with a new version of the scheme."""
-    scheme = TextFeatures(chars=(3, 3))._scheme()
+    scheme = TextFeatures(chars=(3, 3)).tokenizer()
     one = scheme.read(pa.array(["Winner! caféteria of lights"], pa.large_string()))
     assert scheme.version == 1
     assert [f"{key:016x}" for key in one.keys[:8].tolist()] == FINGERPRINTS
@@ -226,5 +226,5 @@ def test_wrong_bits_are_told():
 
 
 def test_scheme_is_what_the_parameters_say():
-    scheme = TextFeatures(ngrams=[1, 3], features="hash", bits=10)._scheme()
-    assert scheme == Scheme((1, 3), None, "words", True, "binary", (), 1, 10)
+    scheme = TextFeatures(ngrams=[1, 3], features="hash", bits=10).tokenizer()
+    assert scheme == Tokenizer((1, 3), None, "words", True, "binary", (), 1, 10)

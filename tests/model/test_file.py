@@ -80,7 +80,7 @@ def assert_same_model(one, other, X):
     """Everything that can be asked of two models."""
     assert type(one) is type(other)
     assert one.get_params() == other.get_params()
-    assert_same_state(one._state, other._state)
+    assert_same_state(one.model_.state, other.model_.state)
     for name in ("_labels", "classes_", "coef_", "intercept_"):
         left, right = getattr(one, name), getattr(other, name)
         assert left.dtype == right.dtype
@@ -301,7 +301,7 @@ def test_only_touched_features_are_stored(tmp_path):
             1_000_000,
         ]
         assert (tmp_path / "model.sureline").stat().st_size < 2000
-        assert_same_state(load(tmp_path / "model.sureline")._state, model._state)
+        assert_same_state(load(tmp_path / "model.sureline").model_.state, model.model_.state)
 
 
 def test_only_touched_features_of_a_full_covariance_are_stored(tmp_path):
@@ -313,29 +313,29 @@ def test_only_touched_features_of_a_full_covariance_are_stored(tmp_path):
         tensors = read(tmp_path / "model.sureline").tensors
         assert tensors["rows"].tolist() == [0, 6, 201]
         assert tensors["covariance"].shape[1:] == (3, 3)
-        assert_same_state(load(tmp_path / "model.sureline")._state, model._state)
+        assert_same_state(load(tmp_path / "model.sureline").model_.state, model.model_.state)
 
 
 def test_a_sign_of_zero_is_not_lost(tmp_path):
     model = AROWClassifier().fit(np.eye(50), np.arange(50) % 2)
-    model._state.table[1:] = [[0.0], [1.0]]
-    model._state.table[7, 0, 0] = -0.0
+    model.model_.state.table[1:] = [[0.0], [1.0]]
+    model.model_.state.table[7, 0, 0] = -0.0
     save(model, tmp_path / "model.sureline")
     assert read(tmp_path / "model.sureline").tensors["rows"].tolist() == [0, 7]
-    assert np.signbit(load(tmp_path / "model.sureline")._state.table[7, 0, 0])
+    assert np.signbit(load(tmp_path / "model.sureline").model_.state.table[7, 0, 0])
 
 
 def test_a_dense_model_is_mapped_and_not_copied(tmp_path):
     path, d = tmp_path / "model.sureline", 10**6
     model = AROWClassifier().fit(np.eye(2), [0, 1])
-    state = model._learner().layout.allocate(d, 1, 1.0, "")
+    state = model.model_.learner.layout.allocate(d, 1, 1.0, "")
     state.table[:, 0, 0] = np.arange(d + 1)
-    model._state, model.n_features_in_ = state, d
+    model.model_.state, model.n_features_in_ = state, d
     peak, _ = allocated(lambda: save(model, path))
     assert peak < state.table.nbytes / 2
     peak, loaded = allocated(lambda: load(path))
     assert peak < 200_000
-    table = loaded._state.table
+    table = loaded.model_.state.table
     assert table.flags.writeable
     assert table.flags.c_contiguous
     assert table.ctypes.data % 64 == 0
@@ -343,7 +343,7 @@ def test_a_dense_model_is_mapped_and_not_copied(tmp_path):
     before = path.read_bytes()
     table[:] = 5.0
     assert path.read_bytes() == before
-    np.testing.assert_array_equal(load(path)._state.table, state.table)
+    np.testing.assert_array_equal(load(path).model_.state.table, state.table)
 
 
 def test_a_small_model_keeps_no_file_open(small, tmp_path):
@@ -359,7 +359,7 @@ def test_a_small_model_keeps_no_file_open(small, tmp_path):
 
 def test_room_for_more_columns_and_features_is_not_stored():
     model = AROWClassifier().partial_fit(*examples(list("abcde")))
-    state = model._state
+    state = model.model_.state
     assert state.table.shape[2] > 5
     fields, tensors = state_parts(state, 1.0, features=4)
     assert tensors["table"].shape == (5, 2, 5)
@@ -624,10 +624,10 @@ def test_stored_file_of_format_1_is_read_for_ever():
     assert model.get_params()["r"] == 0.5
     assert model.class_weight == {"spam": 0.5, "ham": 1}
     assert model.classes_.tolist() == ["eggs", "ham", "spam"]
-    assert model._labels.tolist() == ["ham", "spam", "eggs"]
+    assert model.model_.labels.tolist() == ["ham", "spam", "eggs"]
     assert model.n_features_in_ == 30
     assert (model.n_seen_, model.n_updates_, model.n_mistakes_) == (8, 6, 6)
-    state = model._state
+    state = model.model_.state
     assert (state.clock, state.merged, state.used, state.wide) == (8, 1, 3, True)
     assert model.variance_[:, 0].tolist() == [1.0, 0.5, 0.5]
     assert np.flatnonzero((model.variance_ != [[1], [0.5], [0.5]]).any(axis=0)).tolist() == [
@@ -897,7 +897,7 @@ def test_hostile_metadata_are_refused_before_anything_is_allocated(
     ids=range(12),
 )
 def test_rows_that_do_not_exist_are_refused(rows, features, says, tmp_path):
-    layout = AROWClassifier()._learner().layout
+    layout = AROWClassifier().model_.learner.layout
     state = layout.allocate(30, 1, 1.0, "")
     state.table[[3, 8]] = 7.0
     fields, tensors = state_parts(state, 1.0)
@@ -914,7 +914,7 @@ def test_rows_that_do_not_exist_are_refused(rows, features, says, tmp_path):
 
 def test_what_a_file_may_grow_to_is_what_a_model_may_be_saved_as(monkeypatch):
     """Where leaving rows out would make a file that is refused, all rows are stored."""
-    layout = AROWClassifier()._learner().layout
+    layout = AROWClassifier().model_.learner.layout
     state = layout.allocate(10_000, 1, 1.0, "")
     state.table[3] = 7.0
     assert "rows" in state_parts(state, 1.0)[1]
@@ -951,10 +951,10 @@ def test_tensors_that_are_not_aligned_are_refused(tmp_path):
 
 
 def test_more_names_than_features_are_refused(small):
-    metadata, tensors = small._parts()
+    metadata, tensors = small.to_parts()
     tensors |= strings_to_tensors("feature_names", ["a", "b", "c"])
     with pytest.raises(ModelFileError, match="names 3 features and has 2"):
-        AROWClassifier._from_parts(metadata, tensors)
+        AROWClassifier.from_parts(metadata, tensors)
 
 
 def test_names_that_do_not_fit_are_refused():

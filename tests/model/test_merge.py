@@ -17,7 +17,6 @@ from sureline import (
     merge,
 )
 from sureline.estimators import save
-from sureline.estimators.model_merge import check_models
 from sureline.model.merge import states as merging
 from sureline.model.merge.states import HOWS, merge_states
 from sureline.rules import rules
@@ -37,9 +36,9 @@ OTHERS = [
 
 def gaussians(model, label, size):
     """The mean and the covariance of one class's weights, or of the one column of two classes."""
-    state = model._state
+    state = model.model_.state
     mean, covariance = np.zeros(size), np.eye(size) * state.layout.initial[1]
-    labels = model._labels.tolist()
+    labels = model.model_.labels.tolist()
     if state.wide and label not in labels:
         return mean, covariance
     k, own = labels.index(label) if state.wide else 0, state.features + 1
@@ -63,14 +62,14 @@ def direct(models, label, size, how):
         return np.linalg.solve(sum(precisions), pulled), np.linalg.inv(sum(precisions) / n)
     P = sum(precisions)
     if how == "product-prior":
-        P = P - (n - 1) * np.eye(size) / models[0]._state.layout.initial[1]
+        P = P - (n - 1) * np.eye(size) / models[0].model_.state.layout.initial[1]
     return np.linalg.solve(P, pulled), np.linalg.inv(P)
 
 
 def assert_same(one, other, tolerance=1e-9):
     """Two models with the same numbers, up to rounding."""
     assert one.classes_.tolist() == other.classes_.tolist()
-    a, b = one._state, other._state
+    a, b = one.model_.state, other.model_.state
     for left, right in [(a.table, b.table), (a.covariance, b.covariance)]:
         np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)
     assert (a.merged, a.clock, a.used, a.wide) == (b.merged, b.clock, b.used, b.wide)
@@ -99,16 +98,18 @@ def test_merged_gaussians_are_what_the_formulas_say(rule, covariance, how):
         assert merged.n_features_in_ == size - 1
         if len(known) > 2:
             for model in models:  # as they would be if a third class had come
-                if not model._state.wide:
-                    model._state = model._learner().widen(model._state, 1.0, "")
-        for k, label in enumerate(known if merged._state.wide else known[1:]):
+                if not model.model_.state.wide:
+                    model.model_.state = model.model_.learner.widen(model.model_.state, 1.0, "")
+        for k, label in enumerate(known if merged.model_.state.wide else known[1:]):
             mean, spread = direct(models, label, size, how)
-            np.testing.assert_allclose(merged._state.table[:, 0, k], mean, rtol=1e-9, atol=1e-12)
-            if merged._state.covariance.size:
-                np.testing.assert_allclose(merged._state.covariance[k], spread, atol=1e-11)
+            np.testing.assert_allclose(
+                merged.model_.state.table[:, 0, k], mean, rtol=1e-9, atol=1e-12
+            )
+            if merged.model_.state.covariance.size:
+                np.testing.assert_allclose(merged.model_.state.covariance[k], spread, atol=1e-11)
             else:
                 np.testing.assert_allclose(
-                    merged._state.table[:, 1, k], np.diag(spread), rtol=1e-12
+                    merged.model_.state.table[:, 1, k], np.diag(spread), rtol=1e-12
                 )
 
 
@@ -116,23 +117,25 @@ def test_merged_gaussians_are_what_the_formulas_say(rule, covariance, how):
 @pytest.mark.parametrize("sets", [("ab", "ab", "ab"), ("abc", "bcd", "abcd"), ("abc", "ab")])
 def test_merged_weights_are_the_mean_of_the_weights(rule, sets):
     models = [trained(rule, None, list(each), seed, d=7 + seed) for seed, each in enumerate(sets)]
-    before = [model._state.copy() for model in models]
+    before = [model.model_.state.copy() for model in models]
     merged = merge(models, how="mean")
     known = merged.classes_.tolist()
-    expected = np.zeros((len(known) if merged._state.wide else 1, models[-1].n_features_in_ + 1))
+    expected = np.zeros(
+        (len(known) if merged.model_.state.wide else 1, models[-1].n_features_in_ + 1)
+    )
     for model in models:
-        state = model._state
-        if merged._state.wide and not state.wide:
-            state = model._learner().widen(state, 1.0, "")
-        weights = model._learner().weights(state)
-        for k, label in enumerate(model._labels.tolist() if state.wide else [None]):
+        state = model.model_.state
+        if merged.model_.state.wide and not state.wide:
+            state = model.model_.learner.widen(state, 1.0, "")
+        weights = model.model_.learner.weights(state)
+        for k, label in enumerate(model.model_.labels.tolist() if state.wide else [None]):
             row = known.index(label) if state.wide else 0
             expected[row, : len(weights)] += weights[:, k] / len(models)
-    found = merged._learner().weights(merged._state)
+    found = merged.model_.learner.weights(merged.model_.state)
     np.testing.assert_allclose(found.T, expected, rtol=1e-9, atol=1e-12)
     for model, old in zip(models, before, strict=True):
-        np.testing.assert_array_equal(model._state.table, old.table)
-        np.testing.assert_array_equal(model._state.stamps, old.stamps)
+        np.testing.assert_array_equal(model.model_.state.table, old.table)
+        np.testing.assert_array_equal(model.model_.state.stamps, old.stamps)
 
 
 @pytest.mark.parametrize("rule", OTHERS)
@@ -158,12 +161,12 @@ def test_one_model_merges_to_an_equal_one(how, dtype):
         model.partial_fit(X[start : start + 40], y[start : start + 40])
     merged = merge([model], how=how)
     assert merged is not model
-    assert merged._state.table is not model._state.table
-    np.testing.assert_array_equal(merged._state.table, model._state.table)
-    np.testing.assert_array_equal(merged._labels, model._labels)
+    assert merged.model_.state.table is not model.model_.state.table
+    np.testing.assert_array_equal(merged.model_.state.table, model.model_.state.table)
+    np.testing.assert_array_equal(merged.model_.labels, model.model_.labels)
     assert merged.get_params() == model.get_params()
     merged.partial_fit(X, y)
-    assert (merged._state.table != model._state.table).any()
+    assert (merged.model_.state.table != model.model_.state.table).any()
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -176,7 +179,7 @@ def test_merging_does_not_depend_on_order_or_grouping(how, covariance):
     ]
     a, b, c, d = models
     flat = merge(models, how=how)
-    assert flat._state.merged == 4
+    assert flat.model_.state.merged == 4
     assert flat.n_seen_ == sum(model.n_seen_ for model in models)
     assert flat.n_updates_ == sum(model.n_updates_ for model in models)
     assert flat.n_mistakes_ == sum(model.n_mistakes_ for model in models)
@@ -216,8 +219,8 @@ def test_full_arow_of_shards_by_product_prior_has_the_precision_of_one_model():
         for k in range(3)
     ]
     merged = merge(shards, how="product-prior")
-    precision = np.linalg.inv(merged._state.covariance[0])
-    apart = sum(np.linalg.inv(shard._state.covariance[0]) - np.eye(7) for shard in shards)
+    precision = np.linalg.inv(merged.model_.state.covariance[0])
+    apart = sum(np.linalg.inv(shard.model_.state.covariance[0]) - np.eye(7) for shard in shards)
     np.testing.assert_allclose(precision, np.eye(7) + apart, rtol=1e-9, atol=1e-9)
 
 
@@ -228,13 +231,13 @@ def test_merged_model_trains_on_and_keeps_its_count_in_a_file(how, tmp_path):
     merged = merge(models, how=how)
     save(merged, tmp_path / "merged.sureline")
     loaded = load(tmp_path / "merged.sureline")
-    assert loaded._state.merged == 2
+    assert loaded.model_.state.merged == 2
     for model in (merged, loaded):
         model.partial_fit(X[120:], [*y[120:-1], 9])
     np.testing.assert_array_equal(merged.coef_, loaded.coef_)
     assert loaded.classes_.tolist() == [1, 2, 3, 9]
     assert merged.n_seen_ == 200
-    assert merge([loaded, models[0]], how=how)._state.merged == 3
+    assert merge([loaded, models[0]], how=how).model_.state.merged == 3
 
 
 def test_shards_merge_to_a_better_model_than_each():
@@ -252,14 +255,14 @@ def test_narrow_and_wide_models_of_the_same_two_classes_merge():
     wide = AROWClassifier(dtype="float64").partial_fit(X, y).forget_class("c")
     merged = merge([narrow, wide])
     assert merged.classes_.tolist() == ["a", "b"]
-    assert merged._state.wide
+    assert merged.model_.state.wide
     assert_same(merged, merge([wide, narrow]))
     widened = AROWClassifier(dtype="float64").partial_fit(X[two], y[two])
-    widened._state = widened._learner().widen(widened._state, 1.0, "")
+    widened.model_.state = widened.model_.learner.widen(widened.model_.state, 1.0, "")
     for k, label in enumerate("ab"):
         mean, spread = direct([widened, wide], label, 8, "kl")
-        np.testing.assert_allclose(merged._state.table[:, 0, k], mean, rtol=1e-12)
-        np.testing.assert_allclose(merged._state.table[:, 1, k], np.diag(spread), rtol=1e-12)
+        np.testing.assert_allclose(merged.model_.state.table[:, 0, k], mean, rtol=1e-12)
+        np.testing.assert_allclose(merged.model_.state.table[:, 1, k], np.diag(spread), rtol=1e-12)
 
 
 def test_a_model_that_knows_one_class_brings_its_class_and_counters():
@@ -284,20 +287,20 @@ def test_states_merge_by_maps_of_features():
     places = [rng.permutation(9)[:k] for k in (6, 9, 4)]
     names = ["a", "b", "c"]
     models = [AROWClassifier(dtype="float64").partial_fit(X[:, own], y, names) for own in places]
-    learner = check_models(models)
+    learner = models[0].model_.learner
     spread = [
         AROWClassifier(dtype="float64").partial_fit(
             np.where(np.isin(np.arange(9), own), X, 0.0), y, names
         )
         for own in places
     ]
-    columns = [np.searchsorted(names, model._labels) for model in models]
+    columns = [np.searchsorted(names, model.model_.labels) for model in models]
     for how in HOWS:
-        merged = merge_states(learner, [m._state for m in models], columns, places, 9, how)
-        expected = merge(spread, how=how)._state
+        merged = merge_states(learner, [m.model_.state for m in models], columns, places, 9, how)
+        expected = merge(spread, how=how).model_.state
         np.testing.assert_allclose(merged.table, expected.table, rtol=1e-9, atol=1e-12)
-        moved = merge_states(learner, [models[0]._state], columns[:1], places[:1], 9, how)
-        alone = spread[0]._state.table[:, :, np.argsort(columns[0])]
+        moved = merge_states(learner, [models[0].model_.state], columns[:1], places[:1], 9, how)
+        alone = spread[0].model_.state.table[:, :, np.argsort(columns[0])]
         np.testing.assert_allclose(moved.table, alone, rtol=1e-9, atol=1e-12)
 
 
@@ -308,27 +311,27 @@ def test_many_rows_are_merged_in_parts():
     models = []
     for size in (d, d - 1000):
         model = AROWClassifier(dtype="float64").partial_fit(np.ones((2, 1)), [0, 1])
-        learner = model._learner()
+        learner = model.model_.learner
         state = learner.layout.allocate(size, 1, 1.0, "")
         state.table[:, 0, 0] = rng.standard_normal(size + 1)
         state.table[:, 1, 0] = rng.random(size + 1) + 0.1
-        model._state, model.n_features_in_ = state, size
+        model.model_.state, model.n_features_in_ = state, size
         models.append(model)
     one, two = (np.tile([0.0, 1.0], (d + 1, 1)) for _ in range(2))
     for whole, model in zip((one, two), models, strict=True):
-        whole[: model.n_features_in_ + 1] = model._state.table[:, :, 0]
+        whole[: model.n_features_in_ + 1] = model.model_.state.table[:, :, 0]
     P, Q = 1 / one[:, 1], 1 / two[:, 1]
-    merged = merge(models)._state.table[:, :, 0]
+    merged = merge(models).model_.state.table[:, :, 0]
     np.testing.assert_allclose(merged[:, 0], (P * one[:, 0] + Q * two[:, 0]) / (P + Q), rtol=1e-12)
     np.testing.assert_allclose(merged[:, 1], 2 / (P + Q), rtol=1e-12)
     rows = [rng.permutation(d)[: model.n_features_in_] for model in models]
     columns = [np.zeros(1, np.intp)] * 2
-    mapped = merge_states(learner, [m._state for m in models], columns, rows, d, "product")
+    mapped = merge_states(learner, [m.model_.state for m in models], columns, rows, d, "product")
     P = np.ones(d + 1)
     Q = np.ones(d + 1)
     for precision, model, own in zip((P, Q), models, rows, strict=True):
-        precision[0] = 1 / model._state.table[0, 1, 0]
-        precision[1 + own] = 1 / model._state.table[1:, 1, 0]
+        precision[0] = 1 / model.model_.state.table[0, 1, 0]
+        precision[1 + own] = 1 / model.model_.state.table[1:, 1, 0]
     np.testing.assert_allclose(mapped.table[:, 1, 0], 1 / (P + Q), rtol=1e-12)
 
 
@@ -337,13 +340,13 @@ def test_parts_of_any_size_give_the_same(rule, monkeypatch):
     """Also where a part does not begin with the constant feature, and where features are mapped."""
     rng = np.random.default_rng(8)
     models = [trained(rule, None, list(each), 20 + k, 9) for k, each in enumerate(["abc", "bcd"])]
-    learner = check_models(models)
-    columns = [np.searchsorted(list("abcd"), model._labels) for model in models]
+    learner = models[0].model_.learner
+    columns = [np.searchsorted(list("abcd"), model.model_.labels) for model in models]
     maps = [rng.permutation(12)[:9] for _ in models]
-    states = [model._state for model in models]
+    states = [model.model_.state for model in models]
 
     def both():
-        plain = merge(models, how="mean")._state
+        plain = merge(models, how="mean").model_.state
         mapped = merge_states(learner, states, columns, maps, 12, "mean")
         return plain, mapped
 
@@ -361,8 +364,8 @@ def test_parts_of_any_size_give_the_same(rule, monkeypatch):
                 row = 1 + places.index(j) if j in places else None
                 weight = 0.0
                 if row is not None:
-                    weights = learner.weights(own._state)
-                    weight = weights[row, own._labels.tolist().index(label)] / 2
+                    weights = learner.weights(own.model_.state)
+                    weight = weights[row, own.model_.labels.tolist().index(label)] / 2
                 found = learner.weights(mapped)[1 + j, number]
                 assert found == pytest.approx(weight, rel=1e-9, abs=1e-12)
     assert plain.features == 9
@@ -456,7 +459,7 @@ def test_rules_without_variances_merge_by_mean_only(cls, how):
 
 def test_covariance_that_is_no_longer_definite_is_refused():
     models = [AROWClassifier(covariance="full").fit(*directions(9, [0, 1])) for _ in range(2)]
-    models[1]._state.covariance[0, 1, 1] = -1.0
+    models[1].model_.state.covariance[0, 1, 1] = -1.0
     with pytest.raises(InvalidParameter, match="model 2 is no longer positive definite"):
         merge(models)
     assert np.isfinite(merge(models, how="mean").coef_).all()

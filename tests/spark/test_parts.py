@@ -18,6 +18,7 @@ from texts import compare_texts, texts_of
 from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
 from sureline.data import as_text, sms_spam
 from sureline.estimators import classifier_for
+from sureline.estimators.text.pipeline import TextPipeline
 from sureline.model.learner import AGAIN
 from sureline.model.merge.states import HOWS, check_how
 from sureline.model.merge.sums import added_by, name_sums, state_from_sums
@@ -59,11 +60,11 @@ def learn_apart(start, shards, how, settled=False):
     from sureline.spark.partition import Job
     from sureline.spark.partition_learning import learn_partition
 
-    sums = name_sums(start._learner(), how)
+    sums = name_sums(start.model_.learner, how)
     job = Job(Sent(start), how, sums, settled, "error", {})
     told = [learn_partition(job, start, batches_of(*shard)) for shard in shards]
     rows = sum_up(told, sums)
-    return _built(start, start._learner(), how, rows), rows.counts
+    return _built(start, start.model_.learner, how, rows), rows.counts
 
 
 def know(model, classes):
@@ -74,7 +75,7 @@ def know(model, classes):
 
 def counted(model):
     """How many texts of each class have had each feature, and how many tokens there were."""
-    state = model._state
+    state = model.model_.state
     tallies = state.tallies[: model.n_features_ + 1, : state.classes].tolist()
     if tallies and model.features == "vocabulary":
         tallies = dict(zip(["", *model.get_feature_names_out()], tallies, strict=True))
@@ -91,24 +92,24 @@ def test_sums_of_what_models_add_are_their_merge(rule, covariance, classes):
     start = make(rule, covariance)
     start.partial_fit(X[:1], y[:1], classes=np.arange(classes), sample_weight=[0.0])
     parts = [copy.deepcopy(start).partial_fit(X[k::3], y[k::3]) for k in range(3)]
-    learner = start._learner()
+    learner = start.model_.learner
     tried = 0
     for how in HOWS:
         try:
             check_how(learner, how, "")
         except InvalidParameter:
             continue
-        sums = np.zeros((10, len(name_sums(learner, how)), start._state.used))
+        sums = np.zeros((10, len(name_sums(learner, how)), start.model_.state.used))
         for part in parts:
-            for rows, values in added_by(learner, how, start._state, part._state, 9):
+            for rows, values in added_by(learner, how, start.model_.state, part.model_.state, 9):
                 sums[rows] += values
         rows, columns = np.nonzero(sums.any(axis=1))
         merged = state_from_sums(
-            *(learner, how, start._state, 9, 3, [(rows, columns, sums[rows, :, columns])]),
-            sum(part._state.clock for part in parts),
-            np.sum([part._state.counts for part in parts], axis=0),
+            *(learner, how, start.model_.state, 9, 3, [(rows, columns, sums[rows, :, columns])]),
+            sum(part.model_.state.clock for part in parts),
+            np.sum([part.model_.state.counts for part in parts], axis=0),
         )
-        expected = merge(parts, how=how)._state
+        expected = merge(parts, how=how).model_.state
         table = expected.table[:, :, : merged.used]
         np.testing.assert_allclose(merged.table, table, rtol=2e-6, atol=1e-6)
         assert (merged.clock, merged.merged) == (expected.clock, expected.merged)
@@ -123,15 +124,17 @@ def test_a_later_round_counts_its_start_as_it_should(how):
     X, y = stream(5, n=80, d=6)
     start = AROWClassifier(dtype="float64").partial_fit(X[:30], y[:30])
     parts = [copy.deepcopy(start).partial_fit(X[k:80:2], y[k:80:2]) for k in (30, 31)]
-    learner, sums = start._learner(), np.zeros((7, 2, 1))
+    learner, sums = start.model_.learner, np.zeros((7, 2, 1))
     for part in parts:
-        for rows, values in added_by(learner, how, start._state, part._state, 6):
+        for rows, values in added_by(learner, how, start.model_.state, part.model_.state, 6):
             sums[rows] += values
     rows, columns = np.nonzero(sums.any(axis=1))
     entries = [(rows, columns, sums[rows, :, columns])]
-    state = state_from_sums(learner, how, start._state, 6, 2, entries, 50, np.zeros(3, np.int64))
-    m0, v0 = start._state.table[:, :, 0].T
-    (m1, v1), (m2, v2) = (part._state.table[:, :, 0].T for part in parts)
+    state = state_from_sums(
+        learner, how, start.model_.state, 6, 2, entries, 50, np.zeros(3, np.int64)
+    )
+    m0, v0 = start.model_.state.table[:, :, 0].T
+    (m1, v1), (m2, v2) = (part.model_.state.table[:, :, 0].T for part in parts)
     expected = {
         "kl": ((m1 / v1 + m2 / v2) / (1 / v1 + 1 / v2), 2 / (1 / v1 + 1 / v2)),
         "mean": ((m1 + m2) / 2, (v1 + v2) / 2),
@@ -142,8 +145,8 @@ def test_a_later_round_counts_its_start_as_it_should(how):
     }[how]
     np.testing.assert_allclose(state.table[:, :, 0].T, expected, rtol=1e-12)
     assert state.merged == 1
-    same = state_from_sums(learner, how, start._state, 6, 0, [], 0, np.zeros(3, np.int64))
-    np.testing.assert_array_equal(same.table, start._state.table)
+    same = state_from_sums(learner, how, start.model_.state, 6, 0, [], 0, np.zeros(3, np.int64))
+    np.testing.assert_array_equal(same.table, start.model_.state.table)
 
 
 @pytest.mark.parametrize("features", ["vocabulary", "hash"])
@@ -180,9 +183,9 @@ def test_partitions_of_texts_become_their_merge(features, classes, how, weightin
     else:
         compare_texts(ours, theirs)
     np.testing.assert_allclose(ours.predict_proba(texts), theirs.predict_proba(texts), atol=1e-6)
-    np.testing.assert_allclose(ours._state.curve, theirs._state.curve, rtol=1e-6)
-    np.testing.assert_allclose(ours._state.errors, theirs._state.errors)
-    assert (ours._state.errors[1] > 0) == (r == "auto")
+    np.testing.assert_allclose(ours.model_.state.curve, theirs.model_.state.curve, rtol=1e-6)
+    np.testing.assert_allclose(ours.model_.state.errors, theirs.model_.state.errors)
+    assert (ours.model_.state.errors[1] > 0) == (r == "auto")
     assert counted(ours) == counted(theirs)
     from sureline.spark.partition import MODELS, ONE_CLASS, SEEN
 
@@ -198,7 +201,7 @@ def test_words_that_wait_for_their_column_are_counted_together():
     theirs = merge(models, how="kl")
     compare_texts(ours, theirs)
     for mine, their in zip(
-        ours._known.columns.waiting(), theirs._known.columns.waiting(), strict=True
+        ours.model_.columns.waiting(), theirs.model_.columns.waiting(), strict=True
     ):
         np.testing.assert_array_equal(mine, their)
     for model in (ours, theirs):
@@ -213,15 +216,17 @@ def test_a_second_round_learns_on_from_the_first():
     second, _ = learn_apart(first, shards, "kl", settled=True)
     parts = [copy.deepcopy(first) for _ in shards]
     for part, (some, given) in zip(parts, shards, strict=True):
-        part._take_in(as_text(some), given, np.ones(given.size), None, turn=AGAIN)
+        TextPipeline(part.model_, as_text(some), given, np.ones(given.size), turn=AGAIN).run()
     rows = first.n_features_ + 1
-    tables = [model._state.table[:rows] for model in (second, merge(parts, how="kl"))]
+    tables = [model.model_.state.table[:rows] for model in (second, merge(parts, how="kl"))]
     np.testing.assert_allclose(*tables, atol=1e-6)
-    np.testing.assert_array_equal(second._state.tallies[:rows], first._state.tallies[:rows])
-    np.testing.assert_array_equal(second._state.tokens, first._state.tokens)
-    np.testing.assert_array_equal(second._state.curve, first._state.curve)
+    np.testing.assert_array_equal(
+        second.model_.state.tallies[:rows], first.model_.state.tallies[:rows]
+    )
+    np.testing.assert_array_equal(second.model_.state.tokens, first.model_.state.tokens)
+    np.testing.assert_array_equal(second.model_.state.curve, first.model_.state.curve)
     assert second.get_feature_names_out().tolist() == first.get_feature_names_out().tolist()
-    seen = first._known.columns.held.seen, second._known.columns.held.seen
+    seen = first.model_.columns.arrays.seen, second.model_.columns.arrays.seen
     np.testing.assert_array_equal(*(each[: first.n_features_] for each in seen))
     assert second.n_seen_ == 240
 
@@ -233,14 +238,14 @@ def test_partitions_that_meet_no_new_word_can_be_merged():
     second, _ = learn_apart(first, shards, "kl")
     parts = [copy.deepcopy(first).partial_fit(*shard) for shard in shards]
     count = first.n_features_
-    states = [model._state for model in (second, merge(parts, how="kl"))]
+    states = [model.model_.state for model in (second, merge(parts, how="kl"))]
     np.testing.assert_allclose(*(state.table[: count + 1] for state in states), atol=1e-6)
     np.testing.assert_allclose(*(state.curve for state in states), rtol=1e-6)
     # What the start had counted counts once, and every text has now been counted twice.
-    counted = [model._state.tallies[: count + 1] for model in (first, second)]
+    counted = [model.model_.state.tallies[: count + 1] for model in (first, second)]
     np.testing.assert_array_equal(2 * counted[0], counted[1])
-    np.testing.assert_array_equal(2 * first._state.tokens, second._state.tokens)
-    seen = [model._known.columns.held.seen[:count] for model in (first, second)]
+    np.testing.assert_array_equal(2 * first.model_.state.tokens, second.model_.state.tokens)
+    seen = [model.model_.columns.arrays.seen[:count] for model in (first, second)]
     np.testing.assert_array_equal(2 * seen[0], seen[1])
 
 
@@ -248,7 +253,7 @@ def test_the_most_frequent_words_come_first():
     shards = [(["b a", "a"], ["x", "y"]), (["c a", "b"], ["x", "y"])]
     model, _ = learn_apart(know(TextClassifier(ngrams=(1, 1)), ["x", "y"]), shards, "kl")
     assert model.get_feature_names_out().tolist()[:2] == ["a", "b"]
-    assert model._known.columns.held.seen[:3].tolist() == [3, 2, 1]
+    assert model.model_.columns.arrays.seen[:3].tolist() == [3, 2, 1]
 
 
 def test_pruned_partitions_add_up():
@@ -325,14 +330,14 @@ def test_partitions_of_vectors_become_their_merge():
     X, y = stream(7, n=60, d=5)
     start = AROWClassifier()
     start.partial_fit(X[:1], y[:1], classes=[-1.0, 1.0], sample_weight=[0.0])
-    sums = name_sums(start._learner(), "kl")
+    sums = name_sums(start.model_.learner, "kl")
     job = Job(Sent(start), "kl", sums, False, "error", {})
     told, weight = [], np.linspace(0.5, 2.0, 60)
     for k in range(2):
         columns = [vectors(X[k::2].tolist(), 5), pa.array(y[k::2]), pa.array(weight[k::2])]
         batch = pa.RecordBatch.from_arrays(columns, ["input", "label", "weight"])
         told.append(learn_partition(job, start, iter([batch])))
-    ours = _built(start, start._learner(), "kl", sum_up(told, sums))
+    ours = _built(start, start.model_.learner, "kl", sum_up(told, sums))
     models = [
         AROWClassifier().partial_fit(X[k::2], y[k::2], [-1.0, 1.0], weight[k::2]) for k in range(2)
     ]
@@ -549,14 +554,14 @@ def test_a_stage_becomes_the_classifier_it_describes():
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.n_seen_ == 0
     usual = begin(SurelineClassifier(textCol="t"), classes, None)
-    assert usual.estimator.get_params() == TextClassifier()._chosen().get_params()
+    assert usual.estimator.get_params() == TextClassifier().chosen_estimator().get_params()
     assert (usual.weighting, usual.calibration) == ("auto", "online")
     followed = begin(SurelineClassifier(textCol="t", r="auto"), classes, None)
     assert followed.estimator.r == "auto"
     plain = SurelineClassifier(textCol="t", weighting="none", calibration="none")
     model = begin(plain, classes, None)
     assert (model.weighting, model.calibration) == (None, None)
-    assert model._state.tallies.size == 0
+    assert model.model_.state.tallies.size == 0
     vectors = SurelineClassifier(calibration="online")
     assert begin(vectors, classes, 3).calibration == "online"
     assert begin(SurelineClassifier(), classes, 3).calibration is None

@@ -26,13 +26,13 @@ def topics(n=N):
 def learned(model):
     """All that was learned, as bytes and names."""
     count = model.n_features_
-    state = model._state
+    state = model.model_.state
     return (
         state.table[: count + 1, :, : state.used].tobytes(),
         state.clock,
         state.counts.tolist(),
         model.classes_.tolist(),
-        model.get_feature_names_out().tolist() if count < 2**16 else model._known.columns.held,
+        model.get_feature_names_out().tolist() if count < 2**16 else model.model_.columns.arrays,
     )
 
 
@@ -76,4 +76,4 @@ def compare_texts(ours, theirs, atol=1e-6):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=atol)
     for name in ("n_seen_", "n_updates_", "n_mistakes_"):
         assert getattr(ours, name) == getattr(theirs, name)
-    assert ours._state.merged == theirs._state.merged
+    assert ours.model_.state.merged == theirs.model_.state.merged

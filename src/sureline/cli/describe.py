@@ -11,10 +11,9 @@ SHOWN = 8
 def describe_model(model: Any) -> dict[str, Any]:
     """The kind of a model, its rule and the rule's parameters."""
     from sureline.estimators import TextClassifier
-    from sureline.estimators.asking import online_of
     from sureline.estimators.validation import settings_of
 
-    rule, settings = settings_of(online_of(model))
+    rule, settings = settings_of(getattr(model, "estimator_", model))
     return {
         "kind": "texts" if isinstance(model, TextClassifier) else "numbers",
         "rule": rule.name,

@@ -19,7 +19,7 @@ from sureline.data import Reader
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures, classifier_for
 from sureline.estimators.stream import typed_labels
-from sureline.estimators.validation import choose_learner, choose_rule
+from sureline.estimators.validation import check_stream_parameters, choose_learner, choose_rule
 from sureline.evaluation import Majority
 from sureline.evaluation.search.candidates import Candidate
 from sureline.evaluation.search.dataset import Dataset
@@ -127,7 +127,7 @@ def check_text_options(options: Mapping[str, Any], command: str) -> None:
                 f"--set {name}: {command} computes features once for all learners, and this is a "
                 "parameter of a single text classifier; leave it out"
             )
-    TextFeatures(**options)._checked()
+    TextFeatures(**options).tokenizer()
 
 
 def check_candidates(candidates: Sequence[Candidate], streams: bool = False) -> None:
@@ -137,7 +137,7 @@ def check_candidates(candidates: Sequence[Candidate], streams: bool = False) -> 
             model = candidate.build(settings, 0)
             choose_learner(model)
             if streams:
-                model._check_stream()
+                check_stream_parameters(model)
 
 
 def type_class_weights(candidates: Sequence[Candidate], dataset: Dataset) -> list[Candidate]:
@@ -166,7 +166,7 @@ def needs_texts(options: Mapping[str, Any]) -> bool:
 
 def defaults_for_texts(rule: str) -> dict[str, Any]:
     """What `TextClassifier` sets of a rule other than its defaults, but for its own numbers."""
-    default: Any = TextClassifier()._chosen()
+    default: Any = TextClassifier().chosen_estimator()
     usual = choose_rule(default)
     if usual.name != rule:
         return {}

@@ -11,7 +11,7 @@ from sureline.cli.rules import find_rule
 from sureline.cli.values import parse_value
 from sureline.errors import InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, classifier_for
-from sureline.estimators.text.classifier import UNUSED, default_estimator
+from sureline.estimators.text.classifier import REPLACED, default_estimator
 from sureline.estimators.validation import choose_rule
 from sureline.rules import Rule, rules
 
@@ -34,12 +34,12 @@ class Settings:
 
     def check(self) -> None:
         """Refuse what cannot be trained, before any row is read."""
-        self.text_model()._begin()
+        self.text_model().begin()
 
     def text_model(self) -> TextClassifier:
         """A classifier of texts, which has learned nothing."""
         default = default_estimator()
-        estimator, own = self._estimator(default, UNUSED)
+        estimator, own = self._estimator(default, REPLACED)
         return TextClassifier(estimator=estimator, **{**self.texts, **own, **self.steering})
 
     def number_model(self, source: str) -> OnlineClassifier:

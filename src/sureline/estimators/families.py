@@ -56,9 +56,9 @@ class AROWClassifier(CovarianceOptions, OnlineClassifier):
 
     @property
     def r_(self) -> float:
-        """What r is: as given, or with ``r="auto"`` what was learned from the rows so far."""
-        self._fitted("r_")
-        return self._learner().constant_of(self._state)
+        """The value of r: as given, or with ``r="auto"`` as estimated from the rows so far."""
+        model = self._fitted("r_")
+        return model.learner.constant_of(model.state)
 
 
 @documented

@@ -1,8 +1,8 @@
-"""Models to files and back: `save`, `load`, and the parts that a model's file is made of.
+"""Saving and loading models: `save`, `load`, and the parts of a model file.
 
-A file keeps what decides every later answer, bit for bit: the parameters, the labels, the counters
-and the arrays. Features that nothing was learned of are left out where that makes the file much
-smaller. What is read is checked against what the parameters imply before anything is allocated.
+A file holds all that predictions depend on, bit for bit: the parameters, the labels, the counters
+and the arrays. Untouched features are left out where that makes the file much smaller. What is read
+is checked against what the parameters imply before anything is allocated.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from numbers import Real
 from typing import Any, Self
@@ -19,8 +19,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sureline.errors import InvalidParameter, ModelFileError
+from sureline.estimators.validation import check_layout, choose_learner
 from sureline.model.file import Opened, read, write
-from sureline.model.lock import Gate
+from sureline.model.learner import Learner
+from sureline.model.linear import LinearModel
 from sureline.model.serialize import (
     LARGEST,
     Array,
@@ -56,8 +58,8 @@ def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Json] | N
         Where to write; ``.sureline`` is the usual ending. An existing file is replaced once the
         new one is complete.
     notes : dict, default=None
-        Anything else to keep in the file's metadata, as far as JSON can hold it. `load` leaves it
-        alone; ``sureline.model.file.read(path).metadata["notes"]`` gives it back.
+        Anything else to store in the file's metadata, as JSON. `load` ignores it;
+        ``sureline.model.file.read(path).metadata["notes"]`` returns it.
 
     Raises
     ------
@@ -75,15 +77,15 @@ def save(model: Any, path: str | os.PathLike[str], notes: Mapping[str, Json] | N
     ...     load(f"{folder}/model.sureline").predict([[2.0, 0.0]]).tolist()
     ['yes']
     """
-    if not isinstance(model, Saving):
+    if not isinstance(model, FileMixin):
         raise ModelFileError(
             f"cannot save {reprlib.repr(model)}: it is not a sureline model; give a fitted "
             "classifier such as AROWClassifier"
         )
     check_is_fitted(model)
-    gate: Gate | None = getattr(model, "_gate", None)
-    with gate.writing if gate else nullcontext():  # others may predict meanwhile, but not learn
-        metadata, tensors = model._parts()
+    fitted = getattr(model, "model_", None)
+    with fitted.lock.learning if fitted else nullcontext():  # others may predict, but not learn
+        metadata, tensors = model.to_parts()
         write(path, metadata if notes is None else {**metadata, "notes": dict(notes)}, tensors)
 
 
@@ -117,12 +119,12 @@ def restore(path: str | os.PathLike[str], opened: Opened) -> Any:
     """The model in a file that is open."""
     try:
         cls = class_named(text_of(opened.metadata, "estimator"))
-        return cls._from_parts(opened.metadata, opened.tensors)
+        return cls.from_parts(opened.metadata, opened.tensors)
     except ModelFileError as problem:
         raise ModelFileError(f"{path} cannot be loaded: {problem}") from None
 
 
-class Saving:
+class FileMixin:
     """A model that can be saved."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -136,15 +138,29 @@ class Saving:
         """
         save(self, path)
 
-    def _parts(self) -> tuple[dict[str, Json], Tensors]:
-        """What the file of this model holds: metadata and tensors."""
-        return classifier_parts(self)
+    def to_parts(self) -> tuple[dict[str, Json], Tensors]:
+        """The metadata and tensors of the model file."""
+        model: Any = self
+        metadata, tensors = classifier_parts(model, model.model_)
+        if hasattr(model, "validation_scores_"):
+            metadata["validation_scores"] = [float(score) for score in model.validation_scores_]
+        return metadata, tensors | name_tensors(model)
 
     @classmethod
-    def _from_parts(cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array]) -> Self:
-        """The model whose file holds these metadata and tensors."""
-        model: Self = classifier_from_parts(cls, metadata, tensors)
-        return model
+    def from_parts(cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array]) -> Self:
+        """The model whose file has these metadata and tensors."""
+        made: Any = parameters_from_json(cls, member(metadata, "parameters", dict))
+        model = linear_from_parts(made, metadata, tensors)
+        made.adopt(model, whole(metadata, "n_iter", 0, LARGEST))
+        made.n_features_in_ = model.state.features
+        if "validation_scores" in metadata:
+            scores = member(metadata, "validation_scores", list)
+            if not all(isinstance(score, float) for score in scores):
+                raise ModelFileError(f"its validation_scores are {short(scores)}")
+            made.validation_scores_ = scores
+        take_names(made, tensors, model.state.features)
+        restored: Self = made
+        return restored
 
 
 def class_named(name: str) -> Any:
@@ -155,7 +171,7 @@ def class_named(name: str) -> Any:
         if rule.estimator == name:
             return estimators.classifier_for(rule.name)
     found = getattr(estimators, name, None) if name in estimators.__all__ else None
-    if isinstance(found, type) and "_from_parts" in vars(found):
+    if isinstance(found, type) and "from_parts" in vars(found):
         return found
     raise ModelFileError(
         f"it holds a model of the class {short(name)}, which this sureline does not have; "
@@ -167,32 +183,29 @@ def class_named(name: str) -> Any:
 
 
 def classifier_parts(
-    model: Any, features: int | None = None, expected: int | None = None
+    estimator: Any,
+    model: LinearModel,
+    features: int | None = None,
+    expected: int | None = None,
+    n_iter: int | None = None,
 ) -> tuple[dict[str, Json], Tensors]:
-    """What the file of an online classifier holds: metadata and tensors.
+    """The metadata and tensors of an online classifier and its model.
 
-    `features` and `expected` are those of `state_parts`.
+    `features` and `expected` are those of `state_parts`; `n_iter` is the estimator's unless given.
     """
-    owner, state = type(model).__name__, model._state
-    if not model._labels.size:
-        raise ModelFileError(f"cannot save {owner}: it has not met a class yet; train it first")
-    learner = model._learner()
-    if learner.layout != state.layout:
-        raise ModelFileError(
-            f"cannot save {owner}: it was trained as {state.layout}, which set_params has changed "
-            f"to {learner.layout}; change it back, or fit anew"
-        )
-    fields, tensors = state_parts(state, model.memory_limit_gb, features, expected)
+    try:
+        check_layout(estimator, model, "it")
+    except InvalidParameter as problem:
+        raise ModelFileError(f"cannot save {type(estimator).__name__}: {problem}") from None
+    fields, tensors = state_parts(model.state, estimator.memory_limit_gb, features, expected)
     metadata = {
-        "estimator": name_of(model),
-        "parameters": parameters_to_json(model),
-        "labels": labels_to_json(model._labels),
+        "estimator": name_of(estimator),
+        "parameters": parameters_to_json(estimator),
+        "labels": labels_to_json(model.labels),
         "state": fields,
-        "n_iter": int(model.n_iter_),
+        "n_iter": int(estimator.n_iter_ if n_iter is None else n_iter),
     }
-    if hasattr(model, "validation_scores_"):
-        metadata["validation_scores"] = [float(score) for score in model.validation_scores_]
-    return metadata, tensors | name_tensors(model)
+    return metadata, tensors
 
 
 def name_tensors(model: Any) -> Tensors:
@@ -211,38 +224,37 @@ def take_names(model: Any, tensors: Mapping[str, Array], features: int) -> None:
         model.feature_names_in_ = np.array(names, object)
 
 
-def classifier_from_parts(
-    cls: Any,
+def linear_from_parts(
+    estimator: Any, metadata: Mapping[str, Json], tensors: Mapping[str, Array]
+) -> LinearModel:
+    """The model of an online classifier whose file has these metadata and tensors."""
+    learner = learner_from(estimator)
+    model = LinearModel(learner, estimator.memory_limit_gb, type(estimator).__name__)
+    state_into(model, metadata, tensors)
+    return model
+
+
+def learner_from(estimator: Any, weighting: str | None = None, normalize: bool = False) -> Learner:
+    """The learner of stored parameters, if they are valid."""
+    try:
+        return choose_learner(estimator, weighting, normalize)
+    except InvalidParameter as problem:
+        raise ModelFileError(f"its parameters do not exist: {problem}") from None
+
+
+def state_into(
+    model: LinearModel,
     metadata: Mapping[str, Json],
     tensors: Mapping[str, Array],
     expected: int | None = None,
-    weighs: Callable[[Any], tuple[str | None, bool]] | None = None,
-) -> Any:
-    """The online classifier of class `cls` whose file holds these metadata and tensors.
-
-    `expected` is that of `state_from_parts`; `weighs` tells what the classifier does with counts.
-    """
-    model = parameters_from_json(cls, member(metadata, "parameters", dict))
-    try:
-        if weighs is not None:
-            model._weighting = weighs(model)
-        learner = model._learner()
-    except InvalidParameter as problem:
-        raise ModelFileError(f"its parameters do not exist: {problem}") from None
+) -> None:
+    """Give a model the state and the labels of a file; `expected` is that of `state_from_parts`."""
     labels = labels_from_json(metadata.get("labels"))
     fields = member(metadata, "state", dict)
-    state = state_from_parts(learner.layout, fields, tensors, model.memory_limit_gb, expected)
+    layout, limit = model.learner.layout, model.memory_limit_gb
+    state = state_from_parts(layout, fields, tensors, limit, expected)
     check_labels(labels, state)
-    model._state, model._labels, model.classes_ = state, labels, np.sort(labels)
-    model.n_features_in_ = state.features
-    model.n_iter_ = whole(metadata, "n_iter", 0, LARGEST)
-    if "validation_scores" in metadata:
-        scores = member(metadata, "validation_scores", list)
-        if not all(isinstance(score, float) for score in scores):
-            raise ModelFileError(f"its validation_scores are {short(scores)}")
-        model.validation_scores_ = scores
-    take_names(model, tensors, state.features)
-    return model
+    model.publish(state, labels)
 
 
 # -- parameters --------------------------------------------------------------------------------
@@ -320,7 +332,7 @@ def value_to_json(value: Any, depth: int = 0) -> Json:
         if isinstance(value, (list, tuple)):
             items = [value_to_json(item, depth + 1) for item in value]
             return {"tuple": items} if isinstance(value, tuple) else items
-        if isinstance(value, Saving):
+        if isinstance(value, FileMixin):
             return {"estimator": name_of(value), "parameters": parameters_to_json(value)}
     raise ModelFileError(
         f"{reprlib.repr(value)} cannot be kept in a file; numbers, text, lists and dictionaries can"

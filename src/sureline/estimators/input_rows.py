@@ -1,32 +1,102 @@
-"""The door for numbers: any matrix scikit-learn accepts becomes sparse rows of one form."""
+"""Input of numbers: any matrix that scikit-learn accepts becomes sparse rows of one form."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels.row_check import LOOK_AT_ROWS
 
+NO_LABELS = "no_validation"  # scikit-learn's word for rows without labels
+
+
+def validate_rows(
+    estimator: Any, X: Any, y: Any = NO_LABELS, reset: bool = False, finite: bool = True
+) -> Any:
+    """X, or X and y, as scikit-learn validates them: numbers of the estimator's dtype, or an error.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose number and names of features must match, or are set with ``reset=True``.
+    X : array or sparse matrix
+        The rows.
+    y : array, optional
+        Their labels.
+    reset : bool, default=False
+        Whether this is the estimator's first input.
+    finite : bool, default=True
+        Whether to check that sparse numbers are finite; otherwise `as_rows` does.
+    """
+    unlabelled = type(y) is str
+    if not reset and _is_valid(estimator, X, finite) and (unlabelled or _are_labels(y, X)):
+        return X if unlabelled else (X, y)
+    with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
+        checked = finite or not scipy.sparse.issparse(X) or cast(Any, X).dtype != estimator.dtype
+        return validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=estimator.dtype,
+            reset=reset,
+            ensure_all_finite=checked,
+        )
+
+
+def _is_valid(estimator: Any, X: Any, finite: bool) -> bool:
+    """Whether X is as scikit-learn would return it, so that one row can skip its slow checks."""
+    return bool(
+        type(X) in (scipy.sparse.csr_array, scipy.sparse.csr_matrix)
+        and X.dtype == estimator.dtype
+        and X.shape[0]
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+        and (not finite or np.isfinite(X.data).all())
+    )
+
+
+def _are_labels(y: Any, X: Any) -> bool:
+    """Whether y is an array of one whole number or one string per row."""
+    return bool(type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "iubU")
+
+
+def validate_weights(
+    sample_weight: ArrayLike | None, n: int, allow_zero: bool = False
+) -> NDArray[np.float64]:
+    """The weights of n examples: finite and at least 0; not all 0, unless that is allowed."""
+    if sample_weight is None:
+        return np.ones(n)
+    checked: NDArray[np.float64] = _check_sample_weight(
+        sample_weight,
+        np.empty((n, 1)),
+        dtype=np.float64,
+        ensure_non_negative=True,
+        allow_all_zero_weights=allow_zero,
+    )
+    return checked
+
 
 def as_rows(X: Any) -> Rows:
-    """`X`, a checked dense or CSR matrix, as sorted sparse rows; it is left alone itself.
+    """X, a validated dense or CSR matrix, as sorted sparse rows; X itself is not modified.
 
-    Sparse numbers need not have been found finite before.
+    Sparse numbers need not have been checked to be finite.
     """
     if X.shape[1] >= 2**31 - 1:
         raise DataError(f"X has {X.shape[1]:,} features; sureline numbers them up to 2^31 - 2")
     if isinstance(X, np.ndarray):
         if X.all():  # SciPy would look for the zeros of every row
-            return _full_rows(X)
+            return _dense_rows(X)
         X = scipy.sparse.csr_array(X)
     else:
-        zeros, finite, width = _look_at(X)
+        zeros, finite, width = _check(X)
         if width > X.shape[1]:
             raise DataError(
                 f"X is a damaged sparse matrix: column numbers run from {X.indices.min()} to "
@@ -45,8 +115,8 @@ def as_rows(X: Any) -> Rows:
     )
 
 
-def _look_at(X: Any) -> tuple[bool, bool, int]:
-    """Whether a CSR matrix has zeros, whether its numbers are finite, and how many columns."""
+def _check(X: Any) -> tuple[bool, bool, int]:
+    """Whether a CSR matrix has zeros, whether its numbers are finite, and its width."""
     indices, data = np.ascontiguousarray(X.indices), np.ascontiguousarray(X.data)
     if indices.itemsize == 4:
         found: tuple[bool, bool, int] = LOOK_AT_ROWS.compiled(data.dtype.name)(
@@ -57,8 +127,8 @@ def _look_at(X: Any) -> tuple[bool, bool, int]:
     return not data.all(), bool(np.isfinite(data).all()), width
 
 
-def _full_rows(X: NDArray[Any]) -> Rows:
-    """A dense matrix without zeros, whose numbers are not copied if they stand row by row."""
+def _dense_rows(X: NDArray[Any]) -> Rows:
+    """A dense matrix without zeros; its numbers are not copied if they are in row order."""
     count, width = X.shape
     return Rows(
         np.arange(count + 1, dtype=np.int64) * width,

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.prediction import Predicting
-from sureline.model import State
-from sureline.model.learner import Learner
+from sureline.estimators.prediction import PredictionMixin
+from sureline.estimators.validation import check_layout
+from sureline.model.linear import LinearModel
 from sureline.model.merge.states import How, Indices, check_how, merge_states
-from sureline.model.serialize import with_features
 
+L = TypeVar("L", bound=LinearModel)
 M = TypeVar("M")
 
 # What only decides how `fit` goes through its examples may differ between models.
@@ -71,25 +71,25 @@ def merge(models: Iterable[M], how: How = "kl") -> M:
     given: list[Any] = list(models)
     check_class(given)
     first = given[0]
-    if hasattr(first, "_merge"):  # a class that has more to merge than a state
-        return cast(M, first._merge(given, how))
-    learner = check_models(given)
-    check_how(learner, how, "merge")
-    model = type(first)(**first.get_params(deep=False))
+    if hasattr(first, "merge_all"):  # a class that has more to merge than a linear model
+        return cast(M, first.merge_all(given, how))
+    merged = type(first)(**first.get_params(deep=False))
     with ExitStack() as held:
-        for each in sorted(given, key=id):  # in one order everywhere, so that none wait in a ring
-            held.enter_context(each._gate.writing)
-        model._state, model._labels = merged_state(learner, given, how)
-        names = _feature_names(given, model._state.features)
-    model.classes_ = np.sort(model._labels)
-    model.n_features_in_ = model._state.features
-    model.n_iter_ = max(each.n_iter_ for each in given)
+        for each in sorted(given, key=id):  # always in the same order, against deadlocks
+            held.enter_context(each.model_.lock.learning)
+        several = [each.model_ for each in given]
+        check_mergeable(given, several)
+        check_how(several[0].learner, how, "merge")
+        model = merged_model(several, how, type(first).__name__)
+        names = _feature_names(given, model.state.features)
+    merged.adopt(model, max(each.n_iter_ for each in given))
+    merged.n_features_in_ = model.state.features
     if names is not None:
-        model.feature_names_in_ = names
-    return cast(M, model)
+        merged.feature_names_in_ = names
+    return cast(M, merged)
 
 
-class Merging:
+class MergeMixin:
     """A model that can be merged with others."""
 
     def merge(self, *others: Any, how: How = "kl") -> Self:
@@ -111,31 +111,32 @@ class Merging:
         return merged
 
 
-def merged_state(
-    learner: Learner,
-    models: Sequence[Any],
+def merged_model(
+    models: Sequence[L],
     how: How,
+    name: str,
     rows: Sequence[Indices | None] | None = None,
     features: int = 0,
-) -> tuple[State, NDArray[Any]]:
-    """The merged state and the labels of its columns.
+) -> L:
+    """The merged model of several with the same learner.
 
-    `rows` tells where among `features` the features of each model go; without it they stay.
+    `rows` has the place of each model's features among all `features`; without it they keep
+    theirs. `name` is that of the class in messages.
     """
     first = models[0]
     if len(models) == 1:
-        return first._state.copy(), first._labels.copy()
-    limit, owner = first.memory_limit_gb, f"merge of {type(first).__name__}"
-    labels = merged_labels([model._labels for model in models])
-    states = [model._state for model in models]
+        return first.on(first.state.copy(), first.labels.copy())
+    learner, limit, owner = first.learner, first.memory_limit_gb, f"merge of {name}"
+    labels = merged_labels([model.labels for model in models])
+    states = [model.state for model in models]
     if rows is None:
         rows = [None] * len(models)
         features = max(state.features for state in states)
     states = [
-        state if places is None else with_features(state, places.size)
+        state if places is None else state.trimmed(places.size)
         for state, places in zip(states, rows, strict=True)
     ]
-    classes = [np.searchsorted(labels, model._labels) for model in models]
+    classes = [np.searchsorted(labels, model.labels) for model in models]
     wide = labels.size > 2 or any(state.wide for state in states)
     learner.layout.check(features, labels.size if wide else 1, limit, owner)
     if wide:
@@ -143,7 +144,8 @@ def merged_state(
         columns = classes
     else:
         columns = [np.zeros(1, np.intp) for _ in models]
-    return merge_states(learner, states, columns, rows, features, how, classes), labels
+    state = merge_states(learner, states, columns, rows, features, how, classes)
+    return first.on(state, labels)
 
 
 def check_class(models: Sequence[Any]) -> None:
@@ -152,7 +154,7 @@ def check_class(models: Sequence[Any]) -> None:
         raise InvalidParameter("merge needs at least one model, got none")
     first = models[0]
     for number, model in enumerate(models, 1):
-        if not (isinstance(model, Predicting) or hasattr(type(model), "_merge")):
+        if not (isinstance(model, PredictionMixin) or hasattr(type(model), "merge_all")):
             raise InvalidParameter(
                 f"merge takes fitted sureline classifiers, but model {number} is of class "
                 f"{type(model).__name__}"
@@ -165,27 +167,17 @@ def check_class(models: Sequence[Any]) -> None:
         check_is_fitted(model)
 
 
-def check_models(models: Sequence[Any]) -> Learner:
-    """The learner that online classifiers of one class share, or what differs between them."""
-    first = models[0]
-    for number, model in enumerate(models, 1):
-        if not model._labels.size:
-            raise InvalidParameter(f"merge: model {number} has not met a class yet; leave it out")
-    expected: dict[str, Any] = first.get_params(deep=False)
-    for number, model in enumerate(models, 1):
-        for name, value in model.get_params(deep=False).items():
+def check_mergeable(estimators: Sequence[Any], models: Sequence[LinearModel]) -> None:
+    """Refuse online classifiers of one class that learn differently."""
+    expected: dict[str, Any] = estimators[0].get_params(deep=False)
+    for number, (estimator, model) in enumerate(zip(estimators, models, strict=True), 1):
+        for name, value in estimator.get_params(deep=False).items():
             if name not in FREE and value != expected[name]:
                 raise InvalidParameter(
                     f"merge takes models with the same parameters, but {name} is "
                     f"{expected[name]!r} in model 1 and {value!r} in model {number}"
                 )
-        learner: Learner = model._learner()
-        if learner.layout != model._state.layout:
-            raise InvalidParameter(
-                f"merge: model {number} was trained as {model._state.layout}, which set_params has "
-                f"changed to {learner.layout}; change it back, or fit anew"
-            )
-    return learner
+        check_layout(estimator, model, f"merge: model {number}")
 
 
 def merged_labels(several: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -211,7 +203,7 @@ def _feature_names(models: Sequence[Any], features: int) -> NDArray[Any] | None:
     """The names of the features if all models have them; they must name the same features."""
     if not all(hasattr(model, "feature_names_in_") for model in models):
         return None
-    longest = next(model for model in models if model._state.features == features)
+    longest = next(model for model in models if model.model_.state.features == features)
     names: NDArray[Any] = longest.feature_names_in_
     for number, model in enumerate(models, 1):
         own = model.feature_names_in_

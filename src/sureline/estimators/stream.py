@@ -1,15 +1,14 @@
-"""From batches of rows to a model and from a model to answers, for texts and numbers alike.
+"""Batches of rows into a model, and from a model to predictions, for texts and numbers alike.
 
-Texts are learned by a `TextClassifier`, svmlight rows by an online classifier on its own, whose
-number of features grows as larger ones come.
+Texts are learned by a `TextClassifier`, svmlight rows by an online classifier of rows, whose number
+of features grows as larger ones come.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,65 +18,37 @@ from sureline.data import Batch, as_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.input_rows import as_rows
 from sureline.estimators.online import OnlineClassifier
-from sureline.estimators.parallel.shards import Crew, Shards
+from sureline.estimators.parallel.shards import Shards
 from sureline.estimators.parallel.text_shards import TextShards
+from sureline.estimators.parallel.thread_pool import ThreadPool
 from sureline.estimators.text.classifier import TextClassifier
+from sureline.estimators.text.pipeline import TextPipeline
+from sureline.estimators.validation import check_stream_parameters, stream_weights
 from sureline.features.rows import Rows
-from sureline.model.learner import NEW, Floats, Turn
+from sureline.model.learner import COUNT_ONLY, NEW, Floats, Turn
+from sureline.model.linear import Counts, LinearModel, Predictions
 
 WHOLE = re.compile(r"[-+]?\d+(?:\.0*)?", re.ASCII)
-WORDS_OF_TRUTH = {"true": True, "false": False}
+BOOLEANS = {"true": True, "false": False}
+Classifier = TextClassifier | OnlineClassifier
 
 
-class Counts(NamedTuple):
-    """How many examples were learned from, changed the model, and were mistaken beforehand."""
+class StreamTrainer:
+    """Learns batches into a classifier, one after the other; how rows are cut is irrelevant.
 
-    seen: int = 0
-    updates: int = 0
-    mistakes: int = 0
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a model says of the rows of a batch.
+    Two threads share the work on every text, and learn the same model as one. More than two, or two
+    that learn numbers, learn in rounds: each learns its part of the rows into a copy of the model,
+    and `merge_shards` ends the round. A row that shows a new class is learned between two rounds.
 
     Parameters
     ----------
-    label : array of shape (n,)
-        The class of the highest mean score.
-    probability : array of shape (n,) or None
-        The probability of that class; None where the rule keeps no variances.
-    margin : array of shape (n,)
-        The mean score of that class; of two classes, by how much it leads.
-    variance : array of shape (n,) or None
-        The variance of that score; None where the rule keeps none.
-    probabilities : array of shape (n, n_classes) or None
-        The probability of every class, in the order of ``classes_``.
-    """
-
-    label: NDArray[Any]
-    probability: Floats | None
-    margin: Floats
-    variance: Floats | None
-    probabilities: Floats | None
-
-
-class Stream:
-    """Learns batches into a model, one after the other; how the rows are cut makes no difference.
-
-    Two jobs share the work on every text, and learn what one would. More than two, or two that
-    learn numbers, learn in rounds: each job learns its share into a copy of the model, and `gather`
-    ends the round. A row that shows a new class is learned between two rounds.
-
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
+    classifier : TextClassifier or OnlineClassifier
         What learns: the first takes texts, the second svmlight rows.
     classes : sequence of str, default=None
-        Labels to know beforehand, as text; they become what the labels of the first batch are.
+        Labels to know beforehand, as text; they get the type of the first batch's labels.
     labels : sequence, default=()
-        Labels to know beforehand, as the rows have them, if none are named by `classes`.
-    jobs : int, default=1
+        Labels to know beforehand, typed as those of the rows, if none are named by `classes`.
+    threads : int, default=1
         How many threads learn.
 
     Examples
@@ -85,61 +56,64 @@ class Stream:
     >>> import pyarrow as pa
     >>> from sureline.data import Batch
     >>> from sureline.estimators import TextClassifier
-    >>> from sureline.estimators.stream import Stream
+    >>> from sureline.estimators.stream import StreamTrainer
     >>> rows = Batch(
     ...     text=pa.array(["win a prize", "lunch?"], pa.large_string()),
     ...     label=pa.array(["spam", "ham"], pa.large_string()),
     ... )
-    >>> stream = Stream(TextClassifier(), classes=["ham", "spam"])
-    >>> stream.learn(rows)
-    >>> stream.counts.seen, stream.model.predict_one("a prize")
+    >>> trainer = StreamTrainer(TextClassifier(), classes=["ham", "spam"])
+    >>> trainer.learn(rows)
+    >>> trainer.counts.seen, trainer.classifier.predict_one("a prize")
     (2, 'spam')
     """
 
     def __init__(
         self,
-        model: Any,
+        classifier: Any,
         classes: Sequence[str] | None = None,
         labels: Sequence[Any] = (),
-        jobs: int = 1,
+        threads: int = 1,
     ) -> None:
-        self.model = model
-        self._crew = Crew(jobs) if jobs > 1 else None
+        self.classifier = classifier
+        self._pool = ThreadPool(threads) if threads > 1 else None
         # Two threads that share the work on every text.
-        self._pair = self._crew if jobs == 2 and isinstance(model, TextClassifier) else None
-        self._shards: Shards | None = None
+        pair = threads == 2 and isinstance(classifier, TextClassifier)
+        self._pair = self._pool if pair else None
+        self._shards: Shards[Any] | None = None
         self._named = None if classes is None else list(classes)
         self._classes: NDArray[Any] | None = as_labels(list(labels)) if labels else None
 
     @property
     def in_round(self) -> bool:
-        """Whether jobs have learned rows that the model has not."""
+        """Whether shards have learned rows that the model has not."""
         return self._shards is not None and self._shards.busy
+
+    @property
+    def _fitted(self) -> LinearModel | None:
+        """The model, if it has learned anything."""
+        return self.classifier.model_ if self.classifier.__sklearn_is_fitted__() else None
 
     @property
     def counts(self) -> Counts:
         """How much has been learned so far."""
         if self._shards is not None and self._shards.busy:
             updates, mistakes, seen = (int(count) for count in self._shards.counts)
-        elif self.model.__sklearn_is_fitted__():
-            updates, mistakes, seen = (int(count) for count in self.model._state.counts)
-        else:
-            return Counts()
-        return Counts(seen, updates, mistakes)
+            return Counts(seen, updates, mistakes)
+        return self._fitted.counts if self._fitted else Counts()
 
     @property
-    def classes(self) -> int:
+    def n_classes(self) -> int:
         """How many classes there are."""
         if self._shards is not None and self._shards.busy:
-            return self._shards.classes
-        return int(self.model.classes_.size) if self.model.__sklearn_is_fitted__() else 0
+            return self._shards.n_classes
+        return int(self._fitted.classes.size) if self._fitted else 0
 
     @property
-    def features(self) -> int:
-        """How many features there are; in a round, how many one job knows at most."""
-        if self._shards is not None and self._shards.busy:
-            return self._shards.features
-        return count_features(self.model)
+    def n_features(self) -> int:
+        """How many features there are; within a round, how many one shard knows at most."""
+        if isinstance(self._shards, TextShards) and self._shards.busy:
+            return self._shards.n_features
+        return count_features(self.classifier)
 
     def learn(self, batch: Batch, turn: Turn = NEW) -> None:
         """Learn the rows of a batch, in order.
@@ -147,250 +121,230 @@ class Stream:
         Parameters
         ----------
         batch : Batch
-            Rows with labels, of the kind that the model takes.
+            Rows with labels, of the kind that the classifier takes.
         turn : Turn, default=NEW
-            Whether the rows have been read or learned before. If they were read, no new feature
-            gets a column and none is counted again.
+            Whether the rows were counted or learned before. Rows that were counted give no new
+            feature a column and are not counted again.
         """
-        check_kind(self.model, batch)
+        check_kind(self.classifier, batch)
         if not len(batch):
             return
         labels = self._known_labels(batch)
-        if self._crew is None or self._pair is not None:
-            self._learn_alone(batch, labels, turn)
+        if self._pool is None or self._pair is not None:
+            self._learn_directly(batch, labels, turn)
             return
         begin = 0
         for row in self._rows_of_new_classes(labels, batch):
-            self._deal(self._crew, batch.slice(begin, row), labels[begin:row], turn)
-            self.gather()
-            self._learn_alone(batch.slice(row, row + 1), labels[row : row + 1], turn)
+            self._learn_in_shards(self._pool, batch.slice(begin, row), labels[begin:row], turn)
+            self.merge_shards()
+            self._learn_directly(batch.slice(row, row + 1), labels[row : row + 1], turn)
             self._shards, begin = None, row + 1
-        self._deal(self._crew, batch.slice(begin, len(batch)), labels[begin:], turn)
+        rest = batch.slice(begin, len(batch))
+        self._learn_in_shards(self._pool, rest, labels[begin:], turn)
 
     def count(self, batch: Batch) -> None:
-        """Count the texts of a batch, give their features columns, and learn nothing.
+        """Count the texts of a batch and give their features columns, but learn nothing.
 
         Parameters
         ----------
         batch : Batch
             Texts with labels.
         """
+        check_kind(self.classifier, batch)
         if batch.text is None:
             raise InvalidParameter(
-                f"texts can be counted first, but {batch.source or 'the input'} holds svmlight "
-                "rows; leave out --count-first"
+                f"only texts can be counted first, but {batch.source or 'the input'} holds "
+                "svmlight rows"
             )
-        check_kind(self.model, batch)
         if not len(batch):
             return
-        model, labels = self.model, self._known_labels(batch)
-        fitted = model.__sklearn_is_fitted__()
-        # Classes that are counted must be known: a row lets in a class only when it is learned.
+        labels = self._known_labels(batch)
+        # Classes that are counted must be known: otherwise a class begins when it is learned.
         kept = slice(None) if batch.weight is None else batch.weight > 0
         known = np.unique(labels[kept])
         known = known if self._classes is None else np.union1d(known, self._classes)
-        counts = model._state.counts.copy() if fitted else np.zeros(3, np.int64)
-        clock = model._state.clock if fitted else 0
-        weight = _weights_of(batch)
-        model._take_in(batch.text, labels, weight, known, batch.given, learning=False)
-        if model.__sklearn_is_fitted__():  # what was counted has not been seen by a learner
-            model._state.counts[:], model._state.clock = counts, clock
+        before = self._fitted
+        counts = before.state.counts.copy() if before else np.zeros(3, np.int64)
+        clock = before.state.clock if before else 0
+        self._learn_texts(batch, labels, known, COUNT_ONLY)
+        model = self._fitted
+        if model:  # what was counted has not been learned
+            model.state.counts[:], model.state.clock = counts, clock
+
+    def merge_shards(self) -> None:
+        """End a round: let the model have all that its shards have learned."""
+        if self._shards is not None:
+            model = self._shards.model
+            with model.lock.learning:
+                self._shards.merge()
+
+    def settle(self) -> None:
+        """Release the capacity for features that never came; learning may continue."""
+        if isinstance(self.classifier, OnlineClassifier) and self._fitted:
+            self._fitted.trim(self.classifier.n_features_in_)
 
     def _known_labels(self, batch: Batch) -> NDArray[Any]:
-        """The labels of a batch; the first batch decides of which type those named are."""
+        """The labels of a batch; the first batch sets the type of those named."""
         labels = _labels_of(batch)
         if self._named is not None:
             self._classes, self._named = typed_labels(self._named, labels.dtype), None
         return labels
 
-    def gather(self) -> None:
-        """End a round: let the model have all that its jobs have learned."""
-        if self._shards is not None:
-            with self.model._gate.writing:
-                self._shards.gather()
-
     def _rows_of_new_classes(self, labels: NDArray[Any], batch: Batch) -> list[int]:
-        """The rows that first show a class, in order; rows that do not count show none."""
-        fitted = self.model.__sklearn_is_fitted__()
-        known = [self.model._labels] if fitted else []
+        """The rows that first show a class, in order; rows of weight 0 show none."""
+        known = [self._fitted.labels] if self._fitted else []
         known += [] if self._classes is None else [self._classes]
         kept = np.arange(labels.size)
         if batch.weight is not None:
             kept = np.flatnonzero(batch.weight > 0)
         every = set(np.concatenate(known).tolist()) if known else set()
-        rows = list[int]()
         values, first = np.unique(labels[kept], return_index=True)
-        for value, place in zip(values.tolist(), first.tolist(), strict=True):
-            if value not in every:
-                rows.append(int(kept[place]))
-        return sorted(rows)
+        pairs = zip(values.tolist(), first.tolist(), strict=True)
+        return sorted(int(kept[place]) for value, place in pairs if value not in every)
 
-    def _deal(self, crew: Crew, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
-        """Let every job learn its share of rows, all of whose classes are known."""
+    def _learn_directly(self, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
+        """Learn rows one after the other, into the model itself."""
+        if batch.text is not None:
+            self._learn_texts(batch, labels, self._classes, turn)
+            return
+        model, weight = self._model_for_rows(labels, _weights_of(batch))
+        with model.lock.learning:
+            rows, width = self._numbers(batch)
+            model.learn(rows, labels, weight, self._classes, width, turn)
+            self.classifier.n_features_in_ = width
+
+    def _learn_texts(self, batch: Batch, labels: NDArray[Any], classes: Any, turn: Turn) -> None:
+        """Learn or count texts, into the model itself."""
+        model, weight = self.classifier.model_for(labels, _weights_of(batch))
+        with model.lock.learning:
+            pipeline = TextPipeline(model, batch.text, labels, weight, classes, turn, batch.given)
+            pipeline.run(self._pair)
+
+    def _learn_in_shards(
+        self, pool: ThreadPool, batch: Batch, labels: NDArray[Any], turn: Turn
+    ) -> None:
+        """Let every shard learn its part of rows, all of whose classes are known."""
         if not len(batch):
             return
-        model = self.model
-        weight = _weights_of(batch)
-        with model._gate.writing:
-            if batch.text is not None:
-                known, weight = model._ready(labels, weight)
-                shards = self._shards
-                if not isinstance(shards, TextShards):
-                    shards = self._shards = TextShards(model, known, crew)
-                shards.learn_texts(batch.text, labels, weight, self._classes, turn, batch.given)
-                return
-            learner = model._stream_learner()
-            if self._shards is None:
-                self._shards = Shards(model, learner, crew, type(model).__name__)
-            weight = model._stream_weights(learner, labels, weight)
-            rows, width = self._numbers(batch)
-            self._shards.learn(rows, labels, weight, self._classes, width, turn)
-            model.n_features_in_ = width
-
-    def _learn_alone(self, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
-        """Learn rows one after the other, right into the model."""
-        model = self.model
         weight = _weights_of(batch)
         if batch.text is not None:
-            texts = batch.text, labels, weight, self._classes, batch.given
-            model._take_in(*texts, turn, crew=self._pair)
+            model, weight = self.classifier.model_for(labels, weight)
+            shards = self._shards
+            if not isinstance(shards, TextShards):
+                shards = self._shards = TextShards(model, pool)
+            with model.lock.learning:
+                shards.learn_texts(
+                    batch.text, labels, weight, self._classes, turn, given=batch.given
+                )
             return
-        rows, width = self._numbers(batch)
-        with model._gate.writing:
-            learner = model._stream_learner()
-            weight = model._stream_weights(learner, labels, weight)
-            model._learn_rows(learner, rows, labels, weight, self._classes, width, turn)
-            model.n_features_in_ = width
+        model, weight = self._model_for_rows(labels, weight)
+        if self._shards is None:
+            self._shards = Shards(model, pool)
+        with model.lock.learning:
+            rows, width = self._numbers(batch)
+            self._shards.learn(rows, labels, weight, self._classes, width, turn)
+            self.classifier.n_features_in_ = width
+
+    def _model_for_rows(self, labels: NDArray[Any], weight: Floats) -> tuple[LinearModel, Floats]:
+        """The model of rows that learning continues, and the weights of the rows."""
+        classifier = self.classifier
+        learner = classifier.learner()
+        check_stream_parameters(classifier)
+        if self._shards is not None:
+            model = self._shards.model
+        else:
+            model = classifier.model_for(learner)
+        return model, stream_weights(classifier, learner.rule, labels, weight)
 
     def _numbers(self, batch: Batch) -> tuple[Rows, int]:
         """Sparse rows, and as many features as the widest row so far needs."""
-        rows = _number_rows(self.model, batch)
+        rows = _number_rows(self.classifier, batch)
         widest = int(rows.indices.max(initial=0)) + 1
-        return rows, max(widest, getattr(self.model, "n_features_in_", 1))
-
-    def settle(self) -> None:
-        """Give back the room kept for features that never came; learning may go on."""
-        model = self.model
-        if isinstance(model, TextClassifier) or not model.__sklearn_is_fitted__():
-            return
-        state, rows = model._state, model.n_features_in_ + 1
-        if state.table.shape[0] > rows:
-            model._state = replace(
-                state,
-                table=state.table[:rows].copy(),
-                covariance=state.covariance[:, :rows, :rows].copy(),
-                stamps=state.stamps[:rows].copy(),
-            )
+        return rows, max(widest, getattr(self.classifier, "n_features_in_", 1))
 
 
-def answer(model: Any, batch: Batch) -> Answers:
-    """What a fitted model says of the rows of a batch.
+def predict_batch(classifier: Any, batch: Batch) -> Predictions:
+    """The predictions of a fitted classifier for the rows of a batch.
 
-    Features that the model has not met count as they would in a model that had just begun: they
-    move no score and make it less certain.
+    Unknown features count as in a model that has learned nothing: they move no score and make it
+    less certain.
 
     Parameters
     ----------
-    model : TextClassifier or OnlineClassifier
-        The fitted model.
+    classifier : TextClassifier or OnlineClassifier
+        The fitted classifier.
     batch : Batch
-        Rows of the kind that the model takes; labels are not needed.
+        Rows of the kind that it takes; labels are not needed.
 
     Returns
     -------
-    Answers
-        The labels and how sure the model is of them.
+    Predictions
+        The labels with probabilities, margins and variances.
     """
-    check_kind(model, batch)
-    unsure = bool(model._has_variance)
-    learner = model._learner()
-    means, deviations = list[Floats](), list[Floats]()
-    for rows in _rows_of(model, batch):
-        if not unsure:
-            means.append(model._scores(rows))
-            continue
-        mean, deviation = learner.moments(model._state, rows)
-        means.append(model._by_class(mean))
-        deviations.append(model._by_class(deviation))
-    classes, n = model.classes_, len(batch)
-    width = model._state.used if model._state.wide else 1
-    mean = np.concatenate(means) if means else np.zeros((0, width))
-    every = np.arange(n)
-    best = np.zeros(n, np.intp) if classes.size == 1 else model._winners(mean)
-    if classes.size <= 2:
-        score = model._told(mean)
-        margin = np.abs(score) if classes.size == 2 else score
-    else:
-        margin = mean[every, best]
-    if not unsure:
-        return Answers(classes[best], None, margin, None, None)
-    spread = np.concatenate(deviations) if deviations else np.zeros((0, width))
-    if spread.shape[1] == 2:
-        spread = np.hypot(spread[:, :1], spread[:, 1:])
-    told = spread[:, 0] if spread.shape[1] == 1 else spread
-    chance = model._chances(model._told(mean), told)
-    won = best if classes.size > 2 else np.zeros(n, np.intp)
-    return Answers(
-        classes[best], chance[every, best], margin, np.square(spread[every, won]), chance
+    check_kind(classifier, batch)
+    parts = [model.predictions(rows) for model, rows in _rows_of(classifier, batch)]
+    if len(parts) == 1:
+        return parts[0]
+    columns = zip(*parts, strict=True)
+    return Predictions(
+        *(None if some[0] is None else np.concatenate(some) for some in columns)  # type: ignore[arg-type]
     )
 
 
-def _rows_of(model: Any, batch: Batch) -> Iterator[Rows]:
-    """The rows of a batch as the model's features, a piece at a time."""
+def _rows_of(classifier: Any, batch: Batch) -> Iterator[tuple[LinearModel, Rows]]:
+    """The rows of a batch, chunk by chunk, each with the model to predict them with."""
+    model = classifier.model_
     if batch.text is None:
-        if len(batch):
-            rows = _number_rows(model, batch)
-            width = int(batch.matrix.shape[1])
-            if width > model._state.features:
-                model._state = model._state.with_features(
-                    width, model.memory_limit_gb, type(model).__name__
-                )
-            yield rows
+        rows = _number_rows(classifier, batch)
+        yield model.padded(int(batch.matrix.shape[1])), rows
         return
-    known = model._known
-    for _, found in known.scheme.pieces(batch.text, batch.given):
-        yield model._look_up(known, found)
+    tokens = None
+    for _, tokens in model.tokenizer.chunks(batch.text, batch.given):
+        yield model, model.rows(tokens)
+    if tokens is None:
+        yield model, model.rows(model.tokenizer.read(batch.text))
 
 
-def _number_rows(model: OnlineClassifier, batch: Batch) -> Rows:
-    """Sparse rows of the model's kind of number, all of them finite."""
+def _number_rows(classifier: OnlineClassifier, batch: Batch) -> Rows:
+    """Sparse rows of the classifier's dtype, all of them finite."""
     with np.errstate(over="ignore"):  # a number too large for float32 becomes an error
-        matrix = csr_array(batch.matrix, dtype=model.dtype)
+        matrix = csr_array(batch.matrix, dtype=classifier.dtype)
     wrong = np.flatnonzero(~np.isfinite(matrix.data))
     if wrong.size:
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
         raise DataError(
             f"{batch.source}, row {batch.first_row + row + 1}: feature "
             f"{matrix.indices[wrong[0]]} is {matrix.data[wrong[0]]}; give finite numbers that fit "
-            f"{model.dtype}"
+            f"{classifier.dtype}"
         )
     return as_rows(matrix)
 
 
-def count_features(model: Any) -> int:
-    """How many features a model has met.
+def count_features(classifier: Any) -> int:
+    """How many features a classifier has seen.
 
     Parameters
     ----------
-    model : TextClassifier or OnlineClassifier
-        A model, fitted or not.
+    classifier : TextClassifier or OnlineClassifier
+        A classifier, fitted or not.
     """
-    if not model.__sklearn_is_fitted__():
+    if not classifier.__sklearn_is_fitted__():
         return 0
-    return int(model.n_features_ if isinstance(model, TextClassifier) else model.n_features_in_)
+    of_texts = isinstance(classifier, TextClassifier)
+    return int(classifier.n_features_ if of_texts else classifier.n_features_in_)
 
 
-def check_kind(model: Any, batch: Batch) -> None:
-    """Refuse texts for a model of numbers, and numbers for a model of texts.
+def check_kind(classifier: Any, batch: Batch) -> None:
+    """Refuse texts for a classifier of numbers, and numbers for a classifier of texts.
 
     Parameters
     ----------
-    model : TextClassifier or OnlineClassifier
-        The model.
+    classifier : TextClassifier or OnlineClassifier
+        The classifier.
     batch : Batch
         Rows for it.
     """
-    takes_text = isinstance(model, TextClassifier)
+    takes_text = isinstance(classifier, TextClassifier)
     if takes_text != (batch.text is not None):
         takes, holds = ("texts", "svmlight rows") if takes_text else ("svmlight rows", "texts")
         raise DataError(
@@ -406,14 +360,14 @@ def _labels_of(batch: Batch) -> NDArray[Any]:
         broken = np.flatnonzero(~(labels == np.floor(labels)))
         if broken.size:
             raise DataError(
-                f"{batch.source}: the label {labels[broken[0]]} is no class but a number with a "
-                "fraction; give classes, or read labels as text (--label-type text)"
+                f"{batch.source}: the label {labels[broken[0]]} is a number with a fraction, not a "
+                "class; give classes, or read labels as text (--label-type text)"
             )
     return labels
 
 
 def _weights_of(batch: Batch) -> Floats:
-    """How much each row of a batch counts; 1 where nothing is said."""
+    """How much each row of a batch counts; 1 by default."""
     return np.ones(len(batch)) if batch.weight is None else batch.weight
 
 
@@ -466,7 +420,7 @@ def read_label(word: str, kind: np.dtype[Any]) -> Any:
     if kind.kind in "USOT":
         return word
     if kind.kind == "b":
-        return WORDS_OF_TRUTH.get(word.lower())
+        return BOOLEANS.get(word.lower())
     if kind.kind in "iu":
         return int(word.partition(".")[0]) if WHOLE.fullmatch(word) else None
     try:

@@ -1,4 +1,4 @@
-"""From an estimator's parameters to the learner they describe, or to what is wrong with them."""
+"""Parameters of estimators: what is allowed, and the learner that they describe."""
 
 from __future__ import annotations
 
@@ -11,15 +11,28 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from sureline.declaration import validate
-from sureline.errors import InvalidParameter
+from sureline.errors import DataError, InvalidParameter
 from sureline.model.learner import Learner
+from sureline.model.linear import LinearModel
 from sureline.rules import Rule, rules
 
 EVERY = 2**31  # competitors="all"
 
 
-def choose_learner(estimator: Any) -> Learner:
-    """The learner for the estimator's parameters, all of which are checked here."""
+def choose_learner(
+    estimator: Any, weighting: str | None = None, normalize: bool = False
+) -> Learner:
+    """The learner of an estimator's parameters, all of which are checked.
+
+    Parameters
+    ----------
+    estimator : OnlineClassifier
+        The estimator.
+    weighting : {"idf", "nb"} or None, default=None
+        How counts of rows weigh features.
+    normalize : bool, default=False
+        Whether rows are scaled to length 1 after weighting.
+    """
     owner, rule = type(estimator).__name__, choose_rule(estimator)
     validate(estimator)
     for name, allowed in rule.choices.items():
@@ -34,7 +47,7 @@ def choose_learner(estimator: Any) -> Learner:
     covariance = choose_covariance(estimator, rule)
     if estimator.calibration is not None and covariance == "identity":
         raise InvalidParameter(
-            f"{owner}: the rule {rule.name} keeps no variances and tells no probabilities, so that "
+            f"{owner}: the rule {rule.name} keeps no variances and has no probabilities, so that "
             "there is nothing to calibrate; set calibration=None"
         )
     return Learner(
@@ -45,11 +58,22 @@ def choose_learner(estimator: Any) -> Learner:
         bool(estimator.fit_intercept),
         EVERY if estimator.competitors == "all" else int(estimator.competitors),
         estimator.scheme,
-        estimator._weighting[0],
-        estimator._weighting[1],
+        weighting,
+        normalize,
         estimator.calibration is not None,
         any(p.auto and getattr(estimator, p.name) == "auto" for p in rule.parameters),
     )
+
+
+def check_layout(estimator: Any, model: LinearModel, owner: str) -> None:
+    """Refuse a model that set_params has made another one than was trained."""
+    weighting, normalize = model.state.layout.weighting, model.learner.normalize
+    layout = choose_learner(estimator, weighting, normalize).layout
+    if layout != model.state.layout:
+        raise InvalidParameter(
+            f"{owner} was trained as {model.state.layout}, which set_params has changed to "
+            f"{layout}; change it back, or fit again"
+        )
 
 
 def check_whole(value: object, name: str, owner: str, or_else: str = "") -> None:
@@ -80,6 +104,65 @@ def choose_class_weights(
             f"{owner}: class_weight must hold finite weights of at least 0, got {weights}"
         )
     return np.asarray(weights, np.float64)
+
+
+def check_stream_parameters(estimator: Any) -> None:
+    """Refuse parameters that need all examples at once."""
+    owner = type(estimator).__name__
+    if getattr(estimator, "early_stopping", False):
+        raise InvalidParameter(
+            f"{owner}: partial_fit cannot hold examples back; set early_stopping=False"
+        )
+    if isinstance(estimator.class_weight, str) and estimator.class_weight == "balanced":
+        raise InvalidParameter(
+            f"{owner}: partial_fit cannot know how frequent classes will be; give class_weight as "
+            "a dictionary"
+        )
+
+
+def stream_weights(
+    estimator: Any, rule: Rule, y: NDArray[Any], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Examples' weights times those of their classes, where more examples may follow."""
+    owner = type(estimator).__name__
+    if rule.weight != "cost" and weight.max(initial=0.0) > 1.0:
+        raise InvalidParameter(
+            f"{owner}: partial_fit takes weights from 0 to 1, got {weight.max():g}; divide the "
+            "weights by the largest that will come"
+        )
+    if estimator.class_weight is None:
+        return weight
+    present, codes = np.unique(y, return_inverse=True)
+    return weight * _class_weights(estimator, rule, present, y)[codes]
+
+
+def fit_weights(
+    estimator: Any,
+    rule: Rule,
+    classes: NDArray[Any],
+    y: NDArray[Any],
+    weight: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Examples' weights times those of their classes, where these are all examples."""
+    if rule.weight != "cost":
+        weight = weight / max(1.0, weight.max(initial=0.0))
+    weight = weight * _class_weights(estimator, rule, classes, y)[np.searchsorted(classes, y)]
+    if not weight.any():
+        raise DataError(f"{type(estimator).__name__}.fit: no example has a weight above 0")
+    return weight
+
+
+def _class_weights(
+    estimator: Any, rule: Rule, classes: NDArray[Any], y: NDArray[Any]
+) -> NDArray[np.float64]:
+    """The weight of each class; where weights are relative, at most 1."""
+    given = estimator.class_weight
+    weights = choose_class_weights(given, classes, y, type(estimator).__name__)
+    if rule.weight != "cost":
+        # All weights given count, also those of classes that have not come yet.
+        every = given.values() if isinstance(given, Mapping) else weights
+        weights = weights / max([1.0, *map(float, every)])
+    return weights
 
 
 def choose_rule(estimator: Any) -> Rule:

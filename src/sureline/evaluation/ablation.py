@@ -100,9 +100,9 @@ def feature_ablation(
         groups, scaled = text_feature_groups(features), bool(model.normalize)
         X = features.transform(X)
         passes = {name: getattr(model, name) for name in ("max_iter", "shuffle", "random_state")}
-        online: Any = model._chosen()
-        weighs = model._weighs(online)
-        model = _Weighing(online.set_params(**passes), *weighs)
+        online: Any = model.chosen_estimator()
+        weighting = model.resolved_weighting(online)
+        model = _Weighing(online.set_params(**passes), weighting, scaled)
     elif groups is None:
         raise InvalidParameter("feature_ablation: give groups, the columns of each by its name")
     rows = as_indexable(X)
@@ -132,7 +132,7 @@ class _Weighing(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> _Weighing:
         """Learn from scratch."""
         self.fitted_ = clone(self.estimator)
-        self.fitted_._weighting = self.weighting, self.normalize
+        self.fitted_.row_weighting = self.weighting, self.normalize
         self.fitted_.fit(X, y)
         return self
 

@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sureline.data import as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
+from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_whole, choose_rule
 from sureline.evaluation.entropy import label_entropy
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
@@ -193,7 +194,9 @@ def relearn_texts(
     model: TextClassifier, texts: Any, labels: NDArray[Any], weight: NDArray[np.float64]
 ) -> None:
     """Learn texts again, as a later pass of `fit` does: none of them is counted again."""
-    model._take_in(as_text(texts), labels, weight, None, turn=AGAIN)
+    known, weight = model.model_for(labels, weight)
+    with known.lock.learning:
+        TextPipeline(known, as_text(texts), labels, weight, turn=AGAIN).run()
 
 
 def _fitted_anew(

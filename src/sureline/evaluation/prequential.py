@@ -16,9 +16,10 @@ from sureline.data import as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.input_rows import as_rows
-from sureline.estimators.validation import check_whole
+from sureline.estimators.validation import check_whole, stream_weights
 from sureline.evaluation.learning_curves import relearn_texts
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
+from sureline.model.learner import Examples
 
 SMALLEST = 1e-15  # a probability of 0 counts as this in the log loss
 ONE = np.zeros(1, np.int64)
@@ -298,8 +299,8 @@ def _walk_numbers(
         yield from _walk(model, X, labels, weight, classes, order, probabilities)
         return
     matrix = check_array(X, accept_sparse="csr", dtype=model.dtype)
-    rows, learner = as_rows(matrix), model._learner()
-    weights = model._stream_weights(learner, labels, weight)
+    rows, learner = as_rows(matrix), model.learner()
+    weights = stream_weights(model, learner.rule, labels, weight)
     truth = labels.tolist()
     known: list[Any] = []
     rank = ONE
@@ -308,17 +309,16 @@ def _walk_numbers(
         if not number or not model.__sklearn_is_fitted__():
             yield None, 0.0
         else:
-            scores = model._by_class(learner.scores(model._state, part))
-            best = model._winners(scores) if model.classes_.size > 1 else ONE
-            yield model.classes_[best].tolist()[0], 0.0
+            yield model.model_.predict(part).tolist()[0], 0.0
         if len(known) < 2 or truth[k] not in known or weights[k] <= 0.0:
             own = {} if number else {"classes": classes}
             model.partial_fit(
                 matrix[k : k + 1], labels[k : k + 1], sample_weight=weight[k : k + 1], **own
             )
             if model.__sklearn_is_fitted__():
-                known = model._labels.tolist()
-                rank = np.argsort(np.argsort(model._labels))
+                labels_known = model.model_.labels
+                known, rank = labels_known.tolist(), np.argsort(np.argsort(labels_known))
         else:
             code = np.array([known.index(truth[k])])
-            learner.learn(model._state, part, code, weights[k : k + 1], ONE, rank)
+            one = Examples(part, code, weights[k : k + 1], ONE, rank)
+            learner.learn(model.model_.state, one)

@@ -1,1 +1,1 @@
-"""From texts to sparse rows: words, n-grams and characters, each with a column of its own."""
+"""From texts to sparse rows: tokenizer, vocabulary and hashing."""

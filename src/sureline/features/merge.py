@@ -1,4 +1,4 @@
-"""One set of columns from several that grew apart, and where each of theirs went."""
+"""Merging vocabularies, or hashed columns with their names, that grew apart."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.features.hashing import KEPT_NAMES, MOST_NAMES, Hashing
 from sureline.features.names import Names
-from sureline.features.vocabulary import KEPT_NAMES, MOST_NAMES, SMALLEST, Hashing, Held, Vocabulary
+from sureline.features.vocabulary import SMALLEST, Vocabulary, VocabularyArrays
 from sureline.kernels.text.vocabulary import ENLARGE, PRUNE
 from sureline.kernels.text.vocabulary_merge import COPY_NAMES, ENTER_KEYS
 
 Indices = NDArray[np.intp]
 Counts = NDArray[np.int64]
-# Runs a function on each of some things, perhaps in threads, and gives the results in order.
+# Applies a function to each item, perhaps in threads, and returns the results in order.
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
 
 
-def one_by_one(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
-    """What `work` makes of each thing, without threads."""
-    return [work(thing) for thing in things]
+def run_serially(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Apply a function to each item, without threads."""
+    return [function(item) for item in items]
 
 
-def join_vocabularies(
-    several: Sequence[Vocabulary], begun: Vocabulary | None = None, run: Run = one_by_one
+def merge_vocabularies(
+    several: Sequence[Vocabulary], begun: Vocabulary | None = None, run: Run = run_serially
 ) -> tuple[Vocabulary, list[Indices]]:
-    """All features of all vocabularies, and the new columns of each one's.
+    """All features of all vocabularies, and the new column of each one's.
 
-    Those of the first one come first; or those of `begun`, if all are copies of it that have grown.
-    Texts that had a feature add up, and those that `begun` had counted before count once. So they
-    do for features that have no column yet; one that has had texts enough when all are counted gets
-    its column from the next text that has it.
+    The features of the first come first; or those of `begun`, if all are copies of it that have
+    grown. Counts of texts add up, and what `begun` had counted counts once, also for features that
+    have no column yet: one that is frequent enough now gets its column with its next text.
     """
     first = begun if begun is not None and begun.features else several[0]
     others = [each for each in several if each is not first]
     waiting, counts = _waiting(several, begun)
-    room = first.features + sum(each.features for each in others) + waiting.size
-    table = np.zeros((1 << int(2 * room + SMALLEST).bit_length(), 2), np.uint64)
+    capacity = first.features + sum(each.features for each in others) + waiting.size
+    table = np.zeros((1 << int(2 * capacity + SMALLEST).bit_length(), 2), np.uint64)
 
     every = [first, *others]
-    names = _roomy_names(every)
+    names = _reserve_names(every)
 
     def prepare(each: Vocabulary) -> NDArray[np.uint64]:
         if each is not first:
             return each.keys()
-        PRUNE.compiled("float64")(first.held.table, np.arange(first.features), table)
+        PRUNE.compiled("float64")(first.arrays.table, np.arange(first.features), table)
         return table[:0, 0]
 
     keys = run(prepare, every)
@@ -63,13 +63,13 @@ def join_vocabularies(
             lambda: _fill_names(names, every, places, sizes),
         ],
     )
-    strange = ~_known(waiting, table)
+    unknown = ~_known(waiting, table)
     entries = np.column_stack([waiting, (-np.minimum(counts, first.least - 1)).view(np.uint64)])
-    ENLARGE.compiled("float64")(np.ascontiguousarray(entries[strange]), table)
-    joined = Vocabulary(first.least, first.most)
-    taken = sizes[-1] + int(np.count_nonzero(strange))
-    joined.held = Held(table, seen, np.array([sizes[-1], taken, letters]), names)
-    return joined, [maps[id(each)] for each in several]
+    ENLARGE.compiled("float64")(np.ascontiguousarray(entries[unknown]), table)
+    merged = Vocabulary(first.least, first.most)
+    taken = sizes[-1] + int(np.count_nonzero(unknown))
+    merged.arrays = VocabularyArrays(table, seen, np.array([sizes[-1], taken, letters]), names)
+    return merged, [maps[id(each)] for each in several]
 
 
 def _known(keys: NDArray[np.uint64], table: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -86,10 +86,10 @@ def _seen(
     """How many texts have had each feature."""
     seen = np.zeros(size, np.int64)
     old = 0 if begun is None else begun.features
-    before = seen[:0] if begun is None else begun.held.seen[:old]
+    before = seen[:0] if begun is None else begun.arrays.seen[:old]
     seen[:old] = before
     for each in several:
-        places, own = maps[id(each)], each.held.seen[: each.features]
+        places, own = maps[id(each)], each.arrays.seen[: each.features]
         if old:
             own, known = own.copy(), places < old
             own[known] -= np.minimum(own[known], before[places[known]])
@@ -97,9 +97,9 @@ def _seen(
     return seen
 
 
-def _roomy_names(several: Sequence[Vocabulary]) -> Names:
-    """Room for the names of all features."""
-    letters = sum(int(each.held.sizes[2]) for each in several)
+def _reserve_names(several: Sequence[Vocabulary]) -> Names:
+    """Capacity for the names of all features."""
+    letters = sum(int(each.arrays.sizes[2]) for each in several)
     features = sum(each.features for each in several)
     return Names(np.zeros(features, np.int64), np.empty(letters, np.uint8))
 
@@ -110,13 +110,13 @@ def _fill_names(
     places: Sequence[Indices],
     sizes: Sequence[int],
 ) -> int:
-    """The names of the first, then those that each of the others adds; how long all are."""
+    """Copy the names of the first, then those that each of the others adds; return their bytes."""
     first = several[0]
-    last = int(first.held.sizes[2])
-    names.ends[: first.features] = first.held.names.ends[: first.features]
-    names.letters[:last] = first.held.names.letters[:last]
+    last = int(first.arrays.sizes[2])
+    names.ends[: first.features] = first.arrays.names.ends[: first.features]
+    names.letters[:last] = first.arrays.names.letters[:last]
     for each, own, before in zip(several[1:], places[1:], sizes[:-1], strict=True):
-        last = COPY_NAMES.compiled("float64")(*each.held.names, own, before, *names)
+        last = COPY_NAMES.compiled("float64")(*each.arrays.names, own, before, *names)
     return last
 
 
@@ -141,24 +141,24 @@ def _waiting(
     return every, total
 
 
-def join_hashings(several: Sequence[Hashing]) -> Hashing:
-    """The columns, which are the same in all, with the names that any of them remembers."""
+def merge_hashings(several: Sequence[Hashing]) -> Hashing:
+    """The columns, the same in all, with the names that any of them remembers."""
     first = several[0]
-    joined = Hashing(first.features.bit_length() - 1, naming=True)
-    counts = [int(each.held.sizes[0]) for each in several]
+    merged = Hashing(first.features.bit_length() - 1, naming=True)
+    counts = [int(each.arrays.sizes[0]) for each in several]
     columns = np.concatenate([each.named_columns() for each in several])
     _, places = np.unique(columns, return_index=True)
     crowded = places.size >= MOST_NAMES
     places = np.sort(places)[: KEPT_NAMES if crowded else None]
-    names = _joined([each.held.names for each in several], counts)
-    joined.held = joined.held._replace(columns=columns, names=names)
-    since = max(int(crowded), *(int(each.held.sizes[1]) for each in several))
-    joined.held = joined.pruned(places, since)
-    return joined
+    names = _concatenated([each.arrays.names for each in several], counts)
+    merged.arrays = merged.arrays._replace(columns=columns, names=names)
+    since = max(int(crowded), *(int(each.arrays.sizes[1]) for each in several))
+    merged.arrays = merged.pruned(places, since)
+    return merged
 
 
-def _joined(several: Sequence[Names], counts: Sequence[int]) -> Names:
-    """The first names of each, one behind the other."""
+def _concatenated(several: Sequence[Names], counts: Sequence[int]) -> Names:
+    """The first names of each, concatenated."""
     ends, letters, behind = list[NDArray[np.int64]](), list[NDArray[np.uint8]](), 0
     for names, count in zip(several, counts, strict=True):
         last = int(names.ends[count - 1]) if count else 0

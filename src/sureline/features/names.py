@@ -1,4 +1,4 @@
-"""The names of features, one behind the other in one array of bytes."""
+"""The names of features, concatenated in one array of bytes."""
 
 from __future__ import annotations
 
@@ -8,35 +8,40 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.features.tokenizer import Found
+from sureline.features.tokenizer import TokenizedTexts
 
-CHARACTERS = 1  # the byte before a name that is characters, not words
+CHARACTERS = 1  # the byte before the name of a character n-gram
 
 
 class Names(NamedTuple):
-    """Names by number: `ends` tells where each stops in `letters`."""
+    """Names by number: `ends` has where each ends in `letters`."""
 
     ends: NDArray[np.int64]
     letters: NDArray[np.uint8]
 
+    @classmethod
+    def empty(cls) -> Names:
+        """No names."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.uint8))
+
     def name(self, number: int) -> str:
-        """The name of a feature; characters stand in angle quotes."""
+        """The name of a feature; character n-grams are in angle quotes."""
         start = int(self.ends[number - 1]) if number else 0
         raw = self.letters[max(start, 0) : max(int(self.ends[number]), 0)].tobytes()
         text = raw.decode("utf-8", errors="replace")
         return f"‹{text[1:]}›" if raw[:1] == bytes([CHARACTERS]) else text
 
-    def extended(self, found: Found, first: int, named: int, letters: int) -> Names:
-        """The same with room for the features of a row, and likely for those of all rows behind it.
+    def reserved(self, tokens: TokenizedTexts, first: int, named: int, letters: int) -> Names:
+        """The same with capacity for one text's features, and likely for those of all after it.
 
-        There are so many names and letters so far.
+        There are `named` names of `letters` bytes so far.
         """
-        begin, behind, stop = found.indptr[[first, first + 1, -1]].tolist()
-        next_row = behind - begin + int(np.abs(found.lengths[begin:behind]).sum())
+        begin, behind, stop = tokens.indptr[[first, first + 1, -1]].tolist()
+        next_text = behind - begin + int(np.abs(tokens.lengths[begin:behind]).sum())
         usual = 2 + (2 * letters // named if named else 16)
         return Names(
-            roomy(self.ends, named + stop - begin),
-            roomy(self.letters, letters + max(next_row, usual * (stop - begin))),
+            grow(self.ends, named + stop - begin),
+            grow(self.letters, letters + max(next_text, usual * (stop - begin))),
         )
 
     def kept(self, numbers: NDArray[np.intp]) -> Names:
@@ -52,9 +57,35 @@ class Names(NamedTuple):
             np.frombuffer(letters, np.uint8).copy(),
         )
 
+    def followed_by(self, count: int, others: Names) -> Names:
+        """The first `count` names and, after them, all others."""
+        last = int(self.ends[count - 1]) if count else 0
+        return Names(
+            np.concatenate([self.ends[:count], others.ends + last]),
+            np.concatenate([self.letters[:last], others.letters]),
+        )
 
-def roomy(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """The array with at least so many places; it doubles, so that it seldom has to grow."""
+    @classmethod
+    def from_arrow(cls, names: Any) -> Names:
+        """Names from an Arrow array of binary strings."""
+        whole = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+        whole = whole.cast(pa.large_binary())
+        if not len(whole):
+            return cls.empty()
+        _, offsets, letters = whole.buffers()
+        ends = np.frombuffer(offsets, np.int64, len(whole) + 1, 8 * whole.offset)
+        raw = np.zeros(0, np.uint8) if letters is None else np.frombuffer(letters, np.uint8)
+        return cls(ends[1:] - ends[0], raw[ends[0] : ends[-1]])
+
+    def to_arrow(self) -> pa.Array:
+        """The names as an Arrow array of binary strings."""
+        ends = np.concatenate([[0], self.ends]).astype(np.int32)
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(self.letters))]
+        return pa.Array.from_buffers(pa.binary(), self.ends.size, buffers)
+
+
+def grow(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The array with capacity for `size` items; it doubles, so that it seldom has to grow."""
     have = array.shape[0]
     if size <= have:
         return array

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-ROW = 16  # what a row costs besides its nonzeros, in nonzeros
+ROW_COST = 16  # what a row costs besides its nonzeros, in nonzeros
 
 
 class Rows(NamedTuple):
-    """Sparse rows: int64 starts, int32 feature numbers (distinct within a row) and values."""
+    """CSR rows: int64 starts, int32 feature numbers (distinct within a row) and values."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -24,18 +24,18 @@ class Rows(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """The number of nonzeros in the fullest row."""
+        """The number of nonzeros in the longest row."""
         ends = self.indptr
-        if ends.size == 2:  # the usual ways of a short look
+        if ends.size == 2:  # NumPy's reductions take longer than learning one short row
             return ends.item(1) - ends.item(0)
         return int(np.diff(ends).max(initial=0))
 
     def part(self, start: int, stop: int) -> Rows:
-        """Neighbouring rows, without copying them."""
+        """Consecutive rows, without copying them."""
         return Rows(self.indptr[start : stop + 1], self.indices, self.data)
 
     def first(self, count: int) -> Rows:
-        """The first rows, without copying them: itself where there are no others."""
+        """The first rows, without copying them; the same object where these are all."""
         return self if count == self.indptr.size - 1 else self.part(0, count)
 
     def take(self, numbers: NDArray[np.intp]) -> Rows:
@@ -50,12 +50,12 @@ class Rows(NamedTuple):
             np.ascontiguousarray(matrix.data),
         )
 
-    def pieces(self, limit: float) -> list[slice]:
-        """Neighbouring rows that hold about `limit` nonzeros together; a row costs some as well."""
+    def chunks(self, limit: float) -> list[slice]:
+        """Chunks of consecutive rows with about `limit` nonzeros each, at least one row."""
         total = len(self)
         if total == 1:
             return [slice(0, 1)]
-        work = self.indptr + ROW * np.arange(total + 1)
+        work = self.indptr + ROW_COST * np.arange(total + 1)
         cuts, begin = [], 0
         while begin < total:
             stop = int(np.searchsorted(work, work[begin] + limit, side="right")) - 1

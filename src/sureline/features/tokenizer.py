@@ -1,4 +1,4 @@
-"""How a text becomes features: what to look for, with the checks, and the compiled reader."""
+"""The tokenizer: from texts to the fingerprints of words, n-grams and characters."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from sureline.kernels.text.tokenizer import BINARY, BLOCK, COUNTS, FILL_STOPS, L
 from sureline.options import LONGEST
 
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
-# Texts are read in pieces of about this many bytes, so that what is found stays in the cache.
-PIECE = 2**19
-SHORT = 2**10  # a text that is read by itself has room for so many bytes at least
+# Texts are read in chunks of about this many bytes, so that their tokens stay in the cache.
+CHUNK_BYTES = 2**19
+SHORT = 2**10  # the buffers for single texts take at least so many bytes
 NO_OFFSETS = np.zeros(1, np.int64)
 NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
 NO_SPANS = np.zeros((0, 4), np.int64)
-NOTHING = NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES  # is given besides the texts
+NO_VALUED = NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES  # texts without valued features
 
 
-class Found(NamedTuple):
-    """The features of some texts: fingerprints, values, and where in `low` their names lie.
+class TokenizedTexts(NamedTuple):
+    """The features of some texts: fingerprints, values, and where in `low` their names are.
 
-    The arrays belong to the room that they were read into, until it is used again.
+    The arrays are views of the buffers that the texts were read into, valid until the next read.
     """
 
     indptr: NDArray[np.int64]
@@ -50,8 +50,8 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """What to look for in a text. Models carry its version, so that they find the same for ever."""
+class Tokenizer:
+    """Which features a text has. Models store its version, so that they find the same for ever."""
 
     ngrams: tuple[int, int] | None
     chars: tuple[int, int] | None
@@ -60,12 +60,12 @@ class Scheme:
     counts: str
     stop_words: tuple[str, ...]
     min_length: int
-    bits: int = 0  # fold fingerprints to so many bits; 0: keep them whole
+    bits: int = 0  # hash fingerprints to so many bits; 0: keep all 64
     version: int = VERSION
 
     @classmethod
-    def of(cls, owner: Any) -> Scheme:
-        """The scheme that an estimator's parameters describe, which have been checked."""
+    def from_options(cls, owner: Any) -> Tokenizer:
+        """The tokenizer that an estimator's parameters describe, which have been checked."""
         ngrams, chars = _pair(owner.ngrams), _pair(owner.chars)
         if ngrams is None and chars is None:
             raise InvalidParameter(
@@ -84,26 +84,29 @@ class Scheme:
         )
 
     def read(
-        self, texts: pa.LargeStringArray, given: Given | None = None, room: Room | None = None
-    ) -> Found:
-        """The features of some texts, and of those `given` with a value.
+        self,
+        texts: pa.LargeStringArray,
+        given: Given | None = None,
+        buffers: TokenizerBuffers | None = None,
+    ) -> TokenizedTexts:
+        """The features of texts, together with those `given` with a value.
 
-        What is found lies in the `room`, or in one of the thread's, until that is used again.
+        The result is a view of `buffers`, or of the thread's own, valid until the next read.
         """
-        return self._read(*text_buffers(texts), given, room)
+        return self._read(*text_buffers(texts), given, buffers)
 
-    def read_one(self, text: str) -> Single:
-        """The features of one text, in the thread's room, without the spans of its words."""
+    def read_one(self, text: str) -> SingleText:
+        """The features of one text, in the thread's buffers, without the spans of its words."""
         try:
             raw = text.encode()
         except UnicodeEncodeError:
             raw = replace_surrogates(text).encode()
-        room, size = _ROOMS.room, len(raw)
-        single = room.single
+        buffers, size = _THREAD.buffers, len(raw)
+        single = buffers.single
         if single is None or not single.fits(self, size):
             most = max(size, SHORT)
-            self._extend(room, np.array([most, 0]), 0, 0)  # and for the one that types are told by
-            single = room.single = Single(self, room, most)
+            self._reserve(buffers, np.array([most, 0]), 0, 0)
+            single = buffers.single = SingleText(self, buffers, most)
         single.text[:size] = raw
         single.offsets[1] = size
         single.read(*single.arguments)
@@ -114,57 +117,77 @@ class Scheme:
         offsets: NDArray[np.int64],
         data: NDArray[np.uint8],
         given: Given | None,
-        room: Room | None = None,
-    ) -> Found:
+        buffers: TokenizerBuffers | None = None,
+    ) -> TokenizedTexts:
         if given is None:
-            named: tuple[NDArray[Any], ...] = NOTHING
+            named: tuple[NDArray[Any], ...] = NO_VALUED
             places, letters = 0, 0
         else:
             ends, names = text_buffers(given.names)
             named = (given.offsets, names, ends, given.values)
             places, letters = given.values.size, int(ends[-1] - ends[0])
-        room = _ROOMS.room if room is None else room
-        self._extend(room, np.diff(offsets), places, letters)
-        words = READ_TEXTS.compiled("float64")(data, offsets, *named, *self._arguments(room))
-        return room.found(offsets.size, room.spans[: 4 * words].reshape(-1, 4))
+        buffers = _THREAD.buffers if buffers is None else buffers
+        self._reserve(buffers, np.diff(offsets), places, letters)
+        words = READ_TEXTS.compiled("float64")(data, offsets, *named, *self.arguments(buffers))
+        return buffers.tokens(offsets.size, buffers.spans[: 4 * words].reshape(-1, 4))
 
-    def _arguments(self, room: Room) -> tuple[Any, ...]:
-        """What the reader is told besides the texts, to read them into a room."""
+    def arguments(self, buffers: TokenizerBuffers) -> tuple[Any, ...]:
+        """The kernel's arguments besides the texts."""
         from_, to = self.ngrams or (0, 0)
         first, last = self.chars or (0, 0)
         return (
-            *(self.lowercase, from_, to, first, last, self.char_scope == "text"),
-            *(self.min_length, self._stops, COUNTING[self.counts], self.bits),
+            self.lowercase,
+            from_,
+            to,
+            first,
+            last,
+            self.char_scope == "text",
+            self.min_length,
+            self._stops,
+            COUNTING[self.counts],
+            self.bits,
             *characters(self.lowercase),
-            *(room.low, room.runs, room.word_keys, room.chains, room.spans, room.seen, room.own),
-            *(room.indptr, room.keys, room.values, room.starts, room.lengths),
+            buffers.low,
+            buffers.runs,
+            buffers.word_keys,
+            buffers.chains,
+            buffers.spans,
+            buffers.seen,
+            buffers.own,
+            buffers.indptr,
+            buffers.keys,
+            buffers.values,
+            buffers.starts,
+            buffers.lengths,
         )
 
-    def pieces(
-        self, texts: pa.LargeStringArray, given: Given | None = None, limit: int = PIECE
-    ) -> Iterator[tuple[slice, Found]]:
-        """The same, a piece of the texts at a time."""
-        for piece in cut_texts(texts, limit):
-            yield piece, self.read_piece(texts, given, piece)
+    def chunks(
+        self, texts: pa.LargeStringArray, given: Given | None = None, limit: int = CHUNK_BYTES
+    ) -> Iterator[tuple[slice, TokenizedTexts]]:
+        """The features of texts, chunk by chunk."""
+        for chunk in chunk_texts(texts, limit):
+            yield chunk, self.read_chunk(texts, given, chunk)
 
-    def read_piece(
+    def read_chunk(
         self,
         texts: pa.LargeStringArray,
         given: Given | None,
-        piece: slice,
-        room: Room | None = None,
-    ) -> Found:
-        """The features of a piece of the texts."""
-        part = None if given is None else given.slice(piece.start, piece.stop)
-        return self.read(texts.slice(piece.start, piece.stop - piece.start), part, room)
+        chunk: slice,
+        buffers: TokenizerBuffers | None = None,
+    ) -> TokenizedTexts:
+        """The features of a chunk of the texts."""
+        part = None if given is None else given.slice(chunk.start, chunk.stop)
+        return self.read(texts.slice(chunk.start, chunk.stop - chunk.start), part, buffers)
 
     @cached_property
     def _stops(self) -> NDArray[np.uint64]:
-        """A table of the stop words' fingerprints."""
+        """A hash table of the stop words' fingerprints."""
         if not self.stop_words:
             return np.zeros(1, np.uint64)
-        plain = Scheme((1, 1), None, "words", self.lowercase, "binary", (), 1)
-        found = plain.read(pa.array(list(self.stop_words), pa.large_string()), room=Room())
+        plain = Tokenizer((1, 1), None, "words", self.lowercase, "binary", (), 1)
+        found = plain.read(
+            pa.array(list(self.stop_words), pa.large_string()), buffers=TokenizerBuffers()
+        )
         parts = np.diff(found.indptr)
         if (parts != 1).any():
             wrong = self.stop_words[int(np.argmax(parts != 1))]
@@ -177,8 +200,10 @@ class Scheme:
         FILL_STOPS.compiled("float64")(keys, stops)
         return stops
 
-    def _extend(self, room: Room, lengths: NDArray[np.int64], places: int, letters: int) -> None:
-        """Make room for the most that texts of these lengths in bytes can bring."""
+    def _reserve(
+        self, buffers: TokenizerBuffers, lengths: NDArray[np.int64], places: int, letters: int
+    ) -> None:
+        """Make the buffers large enough for any texts of these lengths in bytes."""
         total, longest = int(lengths.sum()), int(lengths.max(initial=0))
         words = total // 2 + lengths.size
         one = longest // 2 + 1
@@ -188,7 +213,7 @@ class Scheme:
             spread = self.chars[1] - self.chars[0] + 1
             most += 2 * (total + lengths.size) * spread
             alone += 2 * (longest + 1) * spread
-        room.extend(
+        buffers.reserve(
             texts=lengths.size,
             low=4 * total + 8 * lengths.size + letters + 256,
             words=one,
@@ -197,39 +222,38 @@ class Scheme:
         )
 
 
-class Single:
-    """One text after the other, of at most so many bytes each, read into a room.
+class SingleText:
+    """Reads one text after the other, of at most `most` bytes each, into the same buffers.
 
-    All that does not change from one to the next is kept here, since putting it together takes
-    longer than to read a short text.
+    It keeps the kernel's arguments, since assembling them takes longer than reading a short text.
     """
 
-    def __init__(self, scheme: Scheme, room: Room, most: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, buffers: TokenizerBuffers, most: int) -> None:
         text = np.zeros(most, np.uint8)
-        self.scheme, self.most = scheme, most
+        self.tokenizer, self.most = tokenizer, most
         self.text, self.offsets = text.data, np.zeros(2, np.int64)
-        self.arguments = (text, self.offsets, *NOTHING, *scheme._arguments(room))
-        READ_TEXTS.compiled("float64")(*self.arguments)  # no text; it looks at types once for all
+        self.arguments = (text, self.offsets, *NO_VALUED, *tokenizer.arguments(buffers))
+        READ_TEXTS.compiled("float64")(*self.arguments)  # an empty text: checks the types once
         self.read = READ_TEXTS.unchecked("float64")
-        self.found = room.found(2, NO_SPANS)
+        self.tokens = buffers.tokens(2, NO_SPANS)
         self._rows: dict[str, Rows] = {}
 
-    def fits(self, scheme: Scheme, size: int) -> bool:
-        """Whether a text of so many bytes has room."""
-        return self.scheme is scheme and size <= self.most
+    def fits(self, tokenizer: Tokenizer, size: int) -> bool:
+        """Whether a text of so many bytes can be read here."""
+        return self.tokenizer is tokenizer and size <= self.most
 
     def rows(self, dtype: str) -> Rows:
-        """Where the row of the text may be written, until the room is used again."""
+        """A preallocated row for the text."""
         rows = self._rows.get(dtype)
         if rows is None:
-            size = self.found.keys.size
+            size = self.tokens.keys.size
             ends = np.zeros(2, np.int64)
             rows = self._rows[dtype] = Rows(ends, np.empty(size, np.int32), np.empty(size, dtype))
         return rows
 
 
-class Room:
-    """Arrays to read texts into; they grow and are used again."""
+class TokenizerBuffers:
+    """Arrays that texts are read into; they grow and are reused."""
 
     def __init__(self) -> None:
         self.indptr = np.zeros(1, np.int64)
@@ -244,17 +268,22 @@ class Room:
         self.lengths = np.zeros(0, np.int32)
         self.seen = np.zeros(16, np.uint32)
         self.own = np.zeros(0, np.uint64)
-        self.single: Single | None = None
+        self.single: SingleText | None = None
 
-    def found(self, size: int, spans: NDArray[np.int64]) -> Found:
-        """What has been read into the room: so many offsets, and the words of the last text."""
-        return Found(
-            *(self.indptr[:size], self.keys, self.values, self.starts, self.lengths, self.low),
+    def tokens(self, size: int, spans: NDArray[np.int64]) -> TokenizedTexts:
+        """The texts in the buffers: `size` offsets, and the word spans of the last text."""
+        return TokenizedTexts(
+            self.indptr[:size],
+            self.keys,
+            self.values,
+            self.starts,
+            self.lengths,
+            self.low,
             spans,
         )
 
-    def extend(self, texts: int, low: int, words: int, features: int, distinct: int) -> None:
-        """Make room, and forget that of an unusually large text."""
+    def reserve(self, texts: int, low: int, words: int, features: int, distinct: int) -> None:
+        """Enlarge the buffers, or shrink those of an unusually large text."""
         self.single = None
         self.indptr = _at_least(self.indptr, texts + 1)
         self.low = _at_least(self.low, low)
@@ -271,25 +300,25 @@ class Room:
             self.seen = np.zeros(places, np.uint32)
 
 
-class _Rooms(local):
-    """A room a thread."""
+class _ThreadBuffers(local):
+    """One set of buffers per thread."""
 
     def __init__(self) -> None:
-        self.room = Room()
+        self.buffers = TokenizerBuffers()
 
 
-_ROOMS = _Rooms()
+_THREAD = _ThreadBuffers()
 
 
 def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """The array, or a new one of the size wanted; one that is far too large is given back."""
+    """The array, or a new one where it is too small or far too large."""
     if size <= array.shape[0] <= 64 * max(size, 2**16):
         return array
     return np.empty((size + size // 4, *array.shape[1:]), array.dtype)
 
 
-def cut_texts(texts: pa.LargeStringArray, limit: int = PIECE) -> Iterator[slice]:
-    """Cut texts into pieces of about so many bytes each, of one text at least."""
+def chunk_texts(texts: pa.LargeStringArray, limit: int = CHUNK_BYTES) -> Iterator[slice]:
+    """Chunks of consecutive texts with about `limit` bytes each, at least one text."""
     offsets, _ = text_buffers(texts)
     begin, total = 0, len(texts)
     while begin < total:
@@ -300,7 +329,7 @@ def cut_texts(texts: pa.LargeStringArray, limit: int = PIECE) -> Iterator[slice]
 
 
 def text_buffers(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Where each text starts, and the bytes of all, without copying them."""
+    """The offsets and the bytes of Arrow's array, without copying them."""
     _, offsets, data = texts.buffers()
     if offsets is None or not len(texts):
         return NO_OFFSETS, NO_TEXT

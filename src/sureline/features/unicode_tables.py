@@ -1,4 +1,4 @@
-"""The tables that tell words from what is between them, fixed with the scheme's version."""
+"""Tables of the characters that make words, fixed with the tokenizer's version."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ VERSION = 1
 
 
 class Characters(NamedTuple):
-    """What the tokeniser knows of characters.
+    """The tokenizer's character classes.
 
-    `letters` gives for an ASCII byte the lower case of a letter, digit or underscore, or 0; the
-    others are found in `pages` of 256 characters, which `where` points to.
+    `letters` has for an ASCII byte the lower case of a letter, digit or underscore, or 0; other
+    characters are in `pages` of 256 characters, to which `where` points.
     """
 
     letters: NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""What an explanation of a prediction consists of."""
+"""Explanations of predictions: what each feature adds to each class's score."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Telling:
-    """A feature, its weight for a class and how unsure the model is of it.
+class FeatureWeight:
+    """A feature, its weight for a class and the weight's variance.
 
     `variance` is None for rules that keep none.
     """
@@ -24,11 +24,11 @@ class Telling:
 
 
 @dataclass(frozen=True)
-class Share(Telling):
-    """A feature of a text and what it adds to a score: its weight times its value there.
+class Contribution(FeatureWeight):
+    """What a feature of a text adds to a score: its weight times its value there.
 
-    `places` are the first and the last + 1 character of every run of words that is the feature;
-    there are none for characters.
+    `places` are the first and the last + 1 character of every occurrence of the feature's words;
+    character n-grams have none.
     """
 
     value: float
@@ -36,40 +36,15 @@ class Share(Telling):
     places: tuple[tuple[int, int], ...] = ()
 
 
-def spread_over_words(
-    starts: Sequence[int], shares: Iterable[tuple[float, bool, Sequence[tuple[int, int]]]]
-) -> tuple[list[float], list[bool]]:
-    """What each word of a text adds, and whether most of that is unsure.
-
-    The share of a feature that occurs several times is split evenly between its places, and that
-    of several words evenly between these.
-
-    Parameters
-    ----------
-    starts : sequence of int
-        The first character of each word, in order.
-    shares : iterable of tuples
-        Of each feature, what it adds, whether that is unsure, and its places.
-    """
-    parts, sure, unsure = ([0.0] * len(starts) for _ in range(3))
-    for share, doubtful, places in shares:
-        for start, stop in places:
-            inside = range(bisect_left(starts, start), bisect_left(starts, stop))
-            for k in inside:
-                part = share / (len(inside) * len(places))
-                parts[k] += part
-                (unsure if doubtful else sure)[k] += abs(part)
-    return parts, [bad > good for good, bad in zip(sure, unsure, strict=True)]
-
-
 @dataclass(frozen=True)
-class Reasons:
-    """Where a class's score comes from: the constant, the most telling features, and the rest."""
+class ClassExplanation:
+    """A class's probability, and where its score comes from: intercept, top features, the rest."""
 
+    probability: float | None
     score: float
     variance: float | None
     constant: float
-    features: tuple[Share, ...]
+    features: tuple[Contribution, ...]
     rest: float
 
 
@@ -83,32 +58,58 @@ class Explanation:
     text: str
     label: Any
     probability: float | None
-    classes: dict[Any, Reasons]
+    classes: dict[Any, ClassExplanation]
 
     def __str__(self) -> str:
-        """The reasons for the label, as a table."""
+        """The contributions to the label's score, as a table."""
 
-        def told(number: float) -> str:  # adding 0 turns a negative zero into a positive one
+        def signed(number: float) -> str:  # adding 0 turns a negative zero into a positive one
             return f"{round(number, 4) + 0.0:+.4f}"
 
-        sure = "" if self.probability is None else f" (probability {self.probability:.3f})"
-        reasons = self.classes[self.label]
-        lines = [f"{self.label}{sure}, score {told(reasons.score)}"]
-        for each in reasons.features:
+        chance = "" if self.probability is None else f" (probability {self.probability:.3f})"
+        chosen = self.classes[self.label]
+        lines = [f"{self.label}{chance}, score {signed(chosen.score)}"]
+        for each in chosen.features:
             spread = "" if each.variance is None else f" ± {each.variance**0.5:.4f}"
             lines.append(
-                f"  {told(each.share)}  {each.feature}  (weight {told(each.weight)}{spread})"
+                f"  {signed(each.share)}  {each.feature}  (weight {signed(each.weight)}{spread})"
             )
-        lines.append(f"  {told(reasons.rest)}  other features")
-        lines.append(f"  {told(reasons.constant)}  constant")
+        lines.append(f"  {signed(chosen.rest)}  other features")
+        lines.append(f"  {signed(chosen.constant)}  constant")
         return "\n".join(lines)
 
 
-def surely(weights: NDArray[Any], deviations: NDArray[Any]) -> NDArray[Any]:
-    """How surely weights speak for something: the least they may be, if that is above 0.
+def spread_over_words(
+    starts: Sequence[int], shares: Iterable[tuple[float, bool, Sequence[tuple[int, int]]]]
+) -> tuple[list[float], list[bool]]:
+    """What each word of a text adds, and whether most of that is uncertain.
 
-    Others are ordered by how many deviations they are from it, so that a weight of nothing does not
-    come first because it is known well.
+    The share of a feature that occurs several times is split evenly between its occurrences, and
+    that of an n-gram evenly between its words.
+
+    Parameters
+    ----------
+    starts : sequence of int
+        The first character of each word, in order.
+    shares : iterable of tuples
+        Of each feature, what it adds, whether that is uncertain, and where it occurs.
+    """
+    parts, certain, uncertain = ([0.0] * len(starts) for _ in range(3))
+    for share, doubtful, places in shares:
+        for start, stop in places:
+            inside = range(bisect_left(starts, start), bisect_left(starts, stop))
+            for k in inside:
+                part = share / (len(inside) * len(places))
+                parts[k] += part
+                (uncertain if doubtful else certain)[k] += abs(part)
+    return parts, [bad > good for good, bad in zip(certain, uncertain, strict=True)]
+
+
+def lower_bound(weights: NDArray[Any], deviations: NDArray[Any]) -> NDArray[Any]:
+    """Weights less one standard deviation, as a ranking of how certainly they are positive.
+
+    Those whose bound is not above 0 are ranked by their number of deviations from 0, so that a
+    weight of nearly nothing does not come first because it is well known.
     """
     least = weights - deviations
     return np.asarray(np.where(least > 0.0, least, weights / deviations - 1.0))

@@ -40,7 +40,7 @@ from sureline.kernels.one_vs_rest import (
 from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
 from sureline.kernels.scoring import SCORE, SCORE_ONE, SPREAD
 from sureline.model import Layout, State
-from sureline.rules import OwnKernel, Rule
+from sureline.rules import OwnKernel, Rule, rules
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -71,13 +71,19 @@ SCHEMES = {
 
 
 class Turn(NamedTuple):
-    """Whether rows have been `read` before, and counted then, and whether they were `learned`."""
+    """What happened to rows before, and what happens now.
 
-    read: bool = False
+    `counted` and `learned` say whether an earlier pass has done so; `learning` whether this pass
+    learns the rows, or only counts them.
+    """
+
+    counted: bool = False
     learned: bool = False
+    learning: bool = True
 
 
-NEW, READ, AGAIN = Turn(), Turn(read=True), Turn(read=True, learned=True)
+NEW, COUNTED, AGAIN = Turn(), Turn(counted=True), Turn(counted=True, learned=True)
+COUNT_ONLY = Turn(learning=False)
 
 
 class Examples(NamedTuple):
@@ -143,6 +149,10 @@ class Learner:
         adaptive: bool = False,
     ) -> None:
         self.rule = rule
+        self._arguments = (
+            *(dict(parameters), covariance, dtype, fit_intercept, competitors, scheme),
+            *(weighting, normalize, calibrated, adaptive),
+        )
         self.dtype = dtype
         self.constant = float(fit_intercept)
         self.competitors, self.scheme = competitors, scheme
@@ -166,6 +176,15 @@ class Learner:
         self.informed, self.normalize = weighting == "nb", normalize
         self.calibrated, self.adaptive = calibrated, adaptive
         self._repeat: Repeat | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes an equal learner in another process, which compiled code does not reach."""
+        return learner_of, (self.rule.name, *self._arguments)
+
+    @property
+    def has_variance(self) -> bool:
+        """Whether there is a variance for every weight."""
+        return self.layout.covariance != "identity"
 
     @cached_property
     def _step(self) -> Any:
@@ -192,39 +211,30 @@ class Learner:
 
     # -- learning ------------------------------------------------------------------------------
 
-    def learn(
-        self,
-        state: State,
-        rows: Rows,
-        codes: Integers,
-        weight: Floats,
-        order: Integers,
-        rank: Integers,
-        before: int = 0,
-        turn: Turn = NEW,
-    ) -> None:
-        """Learn the rows named by `order`, one after the other; `Examples` tells what is what.
+    def learn(self, state: State, examples: Examples, turn: Turn = NEW) -> None:
+        """Learn examples, one after the other.
 
         Rows are counted, where they are, when they come first; curve and errors follow those that
         are learned for the first time.
         """
         self._repeat = None
+        rows, codes, weight, order, rank, before = examples
         if state.layout.weighting == "idf":
-            rows = self._weighed(state, rows, codes, order, not turn.read)
-        examples = (*rows, codes, weight, order)
+            rows = self._weighed(state, rows, codes, order, not turn.counted)
+        given = (*rows, codes, weight, order)
         tuned = self._tuned(state, turn)
         curve = self._curve(state, turn)
         if state.layout.covariance == "full":
-            failed = self._learn_full(state, examples, rank, tuned, curve)
+            failed = self._learn_full(state, given, rank, tuned, curve)
         elif self.informed or curve.size:
             begin, end = self._informed(state, tuned, turn, curve)
-            failed = self._learn_informed(state, (*examples, *begin), rows.longest, rank, end)
+            failed = self._learn_informed(state, (*given, *begin), rows.longest, rank, end)
         elif not state.wide:
-            failed = self._learn_two(state, signed(examples), rows.longest, tuned)
+            failed = self._learn_two(state, signed(given), rows.longest, tuned)
         elif self.scheme == ONE_VS_REST:
-            failed = self._learn_one_vs_rest(state, examples, rows.longest, tuned)
+            failed = self._learn_one_vs_rest(state, given, rows.longest, tuned)
         else:
-            failed = self._learn_rivals(state, examples, rows.longest, rank, tuned)
+            failed = self._learn_rivals(state, given, rows.longest, rank, tuned)
         self._note(state, codes, order, failed, before)
 
     def learn_one(
@@ -236,7 +246,7 @@ class Learner:
             failed = repeat.loop(*rows, codes, weight, FIRST, *repeat.middle, *repeat.end)
             self._note(state, codes, FIRST, failed, 0)
             return
-        self.learn(state, rows, codes, weight, FIRST, rank)  # looks at the types, too
+        self.learn(state, Examples(rows, codes, weight, FIRST, rank))  # looks at the types, too
         if self.informed and not state.wide and self.projection == rivals.KL:
             tuned, curve = self._tuned(state, NEW), self._curve(state, NEW)
             begin, end = self._informed(state, tuned, NEW, curve)
@@ -404,7 +414,7 @@ class Learner:
         a, b, errors = tuned
         begin = (
             *(state.table, state.tallies, state.tokens, self.informed),
-            *(not turn.read, curve),
+            *(not turn.counted, curve),
         )
         end = (
             *(1.0 / self.initial_variance, self.constant, self._step),
@@ -648,6 +658,11 @@ class Learner:
             if self.rule.average and state.clock:
                 weights = weights.astype(np.float64) - state.table[chosen, 1] / state.clock
         return np.asarray(weights[:, :columns] + 0.0, self.dtype)  # + 0.0: no negative zeros
+
+
+def learner_of(rule: str, *arguments: Any) -> Learner:
+    """The learner of a rule by its name."""
+    return Learner(rules()[rule], *arguments)
 
 
 def signed(examples: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,122 +1,122 @@
-"""Who may touch a model when: many may read it at once, learning excludes them for a moment.
+"""A read-write lock: any number of readers at once, or one writer, with short waits for readers.
 
-Learning goes through the gate in pieces of about a millisecond, and lets everybody in who waits
-before it takes the next: so no prediction waits for long, and none sees half a step.
+A learner writes in chunks of about a millisecond and lets waiting readers in before the next chunk:
+so no prediction waits long, and none sees a half-finished update.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from threading import Lock, RLock
 from time import sleep
 
 
-class Gate:
-    """One learner or any number of readers.
+class ReadWriteLock:
+    """One writer or any number of readers.
 
-    `writing` may be held over many pieces: it keeps other learners out, readers not.
+    ``with lock.read():`` guards a look at the model, ``with lock.write():`` a change; a write
+    within a write is part of it. `learning` may be held over many writes: it excludes other
+    writers, but not readers. A copied or unpickled lock is a new, free one.
     """
 
     def __init__(self) -> None:
-        self.writing = RLock()
+        self.learning = RLock()
         self._entrance = Lock()
         self._counting = Lock()
-        self._empty = Lock()  # held while readers are inside
-        self._inside = self._waiting = self._entered = 0
-        self._changing = False  # by the thread that holds `writing`
-        self._changes = 0  # begun by it and not ended, one within the other
-        # Every text that is learned or classified by itself goes through one of these. All they
-        # know is kept above, so one of each serves everybody.
-        self._look, self._change = _Look(self), _Change(self)
+        self._empty = Lock()  # held while there are readers
+        self._readers = self._waiting = self._admitted = 0
+        self._writing = False  # by the thread that holds `learning`
+        self._nested = 0  # writes begun by it and not ended
+        # Every text that is learned or classified on its own takes one of these. They keep no
+        # state of their own, so one of each serves all threads.
+        self._read = _Guard(self._begin_read, self._end_read)
+        self._write = _Guard(self._begin_write, self._end_write)
 
-    def read(self) -> AbstractContextManager[None]:
-        """Look at the model; it does not change until the end."""
-        return self._look
+    def __reduce__(self) -> tuple[type[ReadWriteLock], tuple[()]]:
+        return ReadWriteLock, ()
 
-    def change(self) -> AbstractContextManager[None]:
-        """Change the model; nobody looks until the end. Those who wait come in before the next.
+    def read(self) -> _Guard:
+        """Look at the model; it does not change until the end of the block."""
+        return self._read
 
-        A change within a change is part of it.
-        """
-        return self._change
+    def write(self) -> _Guard:
+        """Change the model; nobody reads until the end of the block."""
+        return self._write
 
     @property
-    def awaited(self) -> bool:
-        """Whether somebody waits to look at the model."""
+    def has_waiting_readers(self) -> bool:
+        """Whether a thread waits to read."""
         return self._waiting > 0
 
-    def let_in(self) -> None:
-        """Within a change: let those look who wait, as if it had ended and the next begun."""
+    def admit_readers(self) -> None:
+        """Within a write: let waiting readers in, as if it had ended and the next begun."""
         self._open()
         self._close()
 
+    def _begin_read(self) -> None:
+        with self._counting:
+            self._waiting += 1
+        with self._entrance, self._counting:
+            self._waiting -= 1
+            self._admitted += 1
+            self._readers += 1
+            if self._readers == 1:
+                self._empty.acquire()
+
+    def _end_read(self) -> None:
+        with self._counting:
+            self._readers -= 1
+            if self._readers == 0:
+                self._empty.release()
+
+    def _begin_write(self) -> None:
+        self.learning.acquire()
+        if not self._writing:
+            try:
+                self._close()
+            except BaseException:  # the user has interrupted
+                self.learning.release()
+                raise
+        self._nested += 1
+
+    def _end_write(self) -> None:
+        try:
+            self._nested -= 1
+            if not self._nested and self._writing:
+                self._open()
+        finally:
+            self.learning.release()
+
     def _close(self) -> None:
-        """Keep everybody out; those who are inside leave first."""
+        """Keep new readers out, and wait until those inside have left."""
         self._entrance.acquire()
         try:
-            self._empty.acquire()  # the last reader lets us in
+            self._empty.acquire()  # released by the last reader
         except BaseException:  # the user has interrupted
             self._entrance.release()
             raise
-        self._changing = True
+        self._writing = True
 
     def _open(self) -> None:
-        """Let everybody in again, and see to it that those who wait come in before the next."""
-        self._changing = False
+        """Let readers in again, those who wait before the next write."""
+        self._writing = False
         self._empty.release()
         self._entrance.release()
-        goal = self._entered + self._waiting
-        while self._waiting and self._entered < goal:
+        goal = self._admitted + self._waiting
+        while self._waiting and self._admitted < goal:
             sleep(0)
 
 
-class _Look:
-    """What `Gate.read` is."""
+class _Guard:
+    """A context manager of two functions."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    __slots__ = ("_begin", "_end")
 
-    def __enter__(self) -> None:
-        gate = self._gate
-        with gate._counting:
-            gate._waiting += 1
-        with gate._entrance, gate._counting:
-            gate._waiting -= 1
-            gate._entered += 1
-            gate._inside += 1
-            if gate._inside == 1:
-                gate._empty.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        gate = self._gate
-        with gate._counting:
-            gate._inside -= 1
-            if gate._inside == 0:
-                gate._empty.release()
-
-
-class _Change:
-    """What `Gate.change` is."""
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, begin: Callable[[], None], end: Callable[[], None]) -> None:
+        self._begin, self._end = begin, end
 
     def __enter__(self) -> None:
-        gate = self._gate
-        gate.writing.acquire()
-        if not gate._changing:
-            try:
-                gate._close()
-            except BaseException:  # the user has interrupted
-                gate.writing.release()
-                raise
-        gate._changes += 1
+        self._begin()
 
     def __exit__(self, *_: object) -> None:
-        gate = self._gate
-        try:
-            gate._changes -= 1
-            if not gate._changes and gate._changing:
-                gate._open()
-        finally:
-            gate.writing.release()
+        self._end()

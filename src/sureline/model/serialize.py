@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,7 @@ def state_parts(
         What JSON can hold, and arrays by name.
     """
     if features is not None:
-        state = with_features(state, features)
+        state = state.trimmed(features)
     layout, used, everything = state.layout, state.used, state.features + 1
     fields = {
         **_layout_fields(layout),
@@ -319,18 +318,6 @@ def _allowed(layout: Layout, expected: int | None, columns: int) -> int:
 def _may_grow(part: int, everything: int, limit_gb: float, allowed: int) -> bool:
     """Whether a file with `part` bytes of state may ask for `everything` when it is opened."""
     return everything <= limit_gb * 2**30 and everything <= max(allowed, GROWTH * part)
-
-
-def with_features(state: State, features: int) -> State:
-    """The state without the rows beyond so many features; nothing is copied."""
-    rows = features + 1
-    return replace(
-        state,
-        table=state.table[:rows],
-        covariance=state.covariance[:, :rows, :rows],
-        stamps=state.stamps[:rows],
-        tallies=state.tallies[:rows],
-    )
 
 
 def _layout_fields(layout: Layout) -> dict[str, Json]:

@@ -234,6 +234,29 @@ class State:
         state.tokens[:] = self.tokens
         return self._on(state)
 
+    def resized(self, features: int) -> State:
+        """The state with exactly so many features; itself where it has them."""
+        if features == self.features:
+            return self
+        state = self.layout.allocate(features, self.table.shape[2], np.inf, "")
+        have = min(self.features, features) + 1
+        state.table[:have] = self.table[:have]
+        state.stamps[:have] = self.stamps[:have]
+        state.covariance[:, :have, :have] = self.covariance[:, :have, :have]
+        state.tallies[:have] = self.tallies[:have]
+        return replace(self._on(state), tokens=self.tokens)
+
+    def trimmed(self, features: int) -> State:
+        """The state without the rows beyond so many features; nothing is copied."""
+        rows = features + 1
+        return replace(
+            self,
+            table=self.table[:rows],
+            covariance=self.covariance[:, :rows, :rows],
+            stamps=self.stamps[:rows],
+            tallies=self.tallies[:rows],
+        )
+
     def _on(self, larger: State) -> State:
         """The same state on another's arrays."""
         return replace(

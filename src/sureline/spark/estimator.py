@@ -9,7 +9,6 @@ from pyspark.ml.base import Estimator
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 
 from sureline.errors import DataError
-from sureline.estimators import TextClassifier
 from sureline.spark.initial_model import begin
 from sureline.spark.input import (
     as_classes,
@@ -129,5 +128,3 @@ def set_rounds(model: Any, rounds: int) -> None:
         How many.
     """
     model.n_iter_ = rounds
-    if isinstance(model, TextClassifier):
-        model._known.online.n_iter_ = rounds

@@ -17,14 +17,9 @@ from numpy.typing import NDArray
 
 from sureline.errors import DataError, InvalidParameter, ModelFileError, SurelineError
 from sureline.estimators import TextClassifier
+from sureline.features.hashing import MOST_NAMES, Hashing
 from sureline.features.names import Names
-from sureline.features.vocabulary import (
-    MOST_NAMES,
-    Hashing,
-    Held,
-    Vocabulary,
-    filled,
-)
+from sureline.features.vocabulary import Vocabulary, VocabularyArrays, fill_table
 from sureline.model.merge.states import How, check_how
 from sureline.model.merge.sums import name_sums, state_from_sums
 from sureline.spark.broadcast import Shipped
@@ -89,7 +84,7 @@ def learn_round(
     counts : dict
         What the partitions counted.
     """
-    learner = start._learner()
+    learner = start.model_.learner
     check_how(learner, how, "SurelineClassifier")
     if learner.layout.covariance == "full":
         raise InvalidParameter(
@@ -111,7 +106,7 @@ def learn_round(
         raise told_plainly(problem) from None
     finally:
         shipped.destroy()
-    return _built(start, learner, how, rows), rows.counts
+    return _built(start, how, rows), rows.counts
 
 
 def default_how(model: Any) -> Any:
@@ -122,7 +117,7 @@ def default_how(model: Any) -> Any:
     model : classifier
         A model of the kind that partitions train.
     """
-    return "product-prior" if model._has_variance else "mean"
+    return "product-prior" if model.has_variance else "mean"
 
 
 def later_how(how: Any) -> Any:
@@ -238,29 +233,30 @@ class Rows:
         return features[first], pa.chunked_array(table["name"]).take(pa.array(first))
 
 
-def _built(start: Any, learner: Any, how: How, rows: Rows) -> Any:
-    """The model that the sums make of the start."""
-    counts, state = rows.counts, start._state
-    text = isinstance(start, TextClassifier)
+def _built(start: Any, how: How, rows: Rows) -> Any:
+    """The classifier that the sums make of the start."""
+    counts, begun = rows.counts, start.model_
+    state, text = begun.state, isinstance(start, TextClassifier)
     large: list[Any] = [state]  # what will be replaced is not copied
-    if text and isinstance(start._known.columns, Vocabulary):
-        large.append(start._known.columns)
-    model = copy.deepcopy(start, {id(each): each for each in large})
-    online = model._known.online if text else model
+    if text and isinstance(begun.columns, Vocabulary):
+        large.append(begun.columns)
+    classifier = copy.deepcopy(start, {id(each): each for each in large})
+    model, learner = classifier.model_, begun.learner
     places, count = None, state.features
-    if text and isinstance(model._known.columns, Vocabulary):
-        grown = model._known.columns = _grow(model._known.columns, rows)
-        places, count = Finder(grown.keys()), grown.features + 1
-    learner.layout.check(count, state.table.shape[2], online.memory_limit_gb, "SurelineClassifier")
+    if text and isinstance(model.columns, Vocabulary):
+        model.columns = _grow(model.columns, rows)
+        places, count = Finder(model.columns.keys()), model.columns.features + 1
+    limit = model.memory_limit_gb
+    learner.layout.check(count, state.table.shape[2], limit, "SurelineClassifier")
     learned = np.array([counts[UPDATES], counts[MISTAKES], counts[SEEN]], np.int64)
-    online._state = state_from_sums(
-        *(learner, how, state, count, counts[MODELS], _entries(rows, places)),
-        *(counts[CLOCK], learned),
+    entries = _entries(rows, places)
+    model.state = state_from_sums(
+        learner, how, state, count, counts[MODELS], entries, counts[CLOCK], learned
     )
-    _add_counts(online._state, state, rows, places)
-    if text and isinstance(model._known.columns, Hashing):
-        _name(model._known.columns, rows, learner, online._state)
-    return model
+    _add_counts(model.state, state, rows, places)
+    if text and isinstance(model.columns, Hashing):
+        _name(model.columns, rows, learner, model.state)
+    return classifier
 
 
 def _entries(rows: Rows, places: Finder | None) -> Iterator[tuple[Array, Array, Array]]:
@@ -302,21 +298,21 @@ def _grow(columns: Vocabulary, rows: Rows) -> Vocabulary:
     features, more = rows.numbers(WORD)
     found = features.view(np.uint64)
     places = Finder(before).find(found)
-    seen = columns.held.seen[: before.size].copy()
+    seen = columns.arrays.seen[: before.size].copy()
     seen[places[places >= 0]] += more[places >= 0].astype(np.int64)
     new, often = found[places < 0], more[places < 0].astype(np.int64)
     order = np.lexsort((new, -often))
     new, often = new[order], often[order]
     spelled, names = rows.names()
     picked = Finder(spelled.view(np.uint64)).find(new)
-    letters = _as_names(names.take(pa.array(picked)))
-    joined = _behind(columns.held.names, before.size, letters)
+    letters = Names.from_arrow(names.take(pa.array(picked)))
+    joined = columns.arrays.names.followed_by(before.size, letters)
     keys = np.concatenate([before, new])
     waiting, counts = _still_waiting(columns, rows, keys)
     grown = Vocabulary(columns.least, columns.most)
     sizes = np.array([keys.size, keys.size + waiting.size, joined.letters.size])
-    table = filled(keys, waiting, np.minimum(counts, columns.least - 1))
-    grown.held = Held(table, np.concatenate([seen, often]), sizes, joined)
+    table = fill_table(keys, waiting, np.minimum(counts, columns.least - 1))
+    grown.arrays = VocabularyArrays(table, np.concatenate([seen, often]), sizes, joined)
     return grown
 
 
@@ -336,36 +332,15 @@ def _still_waiting(columns: Vocabulary, rows: Rows, keys: Array) -> tuple[Array,
 def _name(columns: Hashing, rows: Rows, learner: Any, state: Any) -> None:
     """Add the names that partitions remember, and forget the lightest if there are too many."""
     spelled, names = rows.names()
-    count = int(columns.held.sizes[0])
-    joined = _behind(columns.held.names, count, _as_names(names))
+    count = int(columns.arrays.sizes[0])
+    joined = columns.arrays.names.followed_by(count, Names.from_arrow(names))
     named = np.concatenate([columns.named_columns(), spelled.astype(np.int32)])
-    columns.held = columns.held._replace(columns=named, names=joined)
+    columns.arrays = columns.arrays._replace(columns=named, names=joined)
     if named.size >= MOST_NAMES:
         heavy = np.abs(learner.weights(state, named + 1)).max(axis=1)
-        columns.held = columns.forgetful(heavy)
+        columns.arrays = columns.forgetful(heavy)
     else:
-        columns.held = columns.pruned(np.arange(named.size), int(columns.held.sizes[1]))
-
-
-def _as_names(names: Any) -> Names:
-    """Names from an Arrow array."""
-    whole = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
-    whole = whole.cast(pa.large_binary())
-    if not len(whole):
-        return Names(np.zeros(0, np.int64), np.zeros(0, np.uint8))
-    _, offsets, letters = whole.buffers()
-    ends = np.frombuffer(offsets, np.int64, len(whole) + 1, 8 * whole.offset)
-    raw = np.zeros(0, np.uint8) if letters is None else np.frombuffer(letters, np.uint8)
-    return Names(ends[1:] - ends[0], raw[ends[0] : ends[-1]])
-
-
-def _behind(names: Names, count: int, more: Names) -> Names:
-    """The first `count` names and, behind them, some more."""
-    last = int(names.ends[count - 1]) if count else 0
-    return Names(
-        np.concatenate([names.ends[:count], more.ends + last]),
-        np.concatenate([names.letters[:last], more.letters]),
-    )
+        columns.arrays = columns.pruned(np.arange(named.size), int(columns.arrays.sizes[1]))
 
 
 def warn_of(counts: dict[int, int], owner: str) -> None:

@@ -106,7 +106,7 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
 
     def _answers(self) -> dict[str, str]:
         """Which columns to add, by what they tell."""
-        unsure = bool(self._classifier._has_variance)
+        unsure = bool(self._classifier.has_variance)
         if self.isSet("probabilityCol") and self.getOrDefault("probabilityCol") and not unsure:
             raise InvalidParameter(
                 "SurelineModel: the rule keeps no variances, so that there are no probabilities; "

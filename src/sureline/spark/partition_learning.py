@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sureline.data import as_labels
 from sureline.estimators import TextClassifier
-from sureline.estimators.stream import Stream
+from sureline.estimators.stream import StreamTrainer
+from sureline.features.hashing import Hashing
 from sureline.features.names import Names
-from sureline.features.vocabulary import Hashing
 from sureline.model.learner import AGAIN, NEW
 from sureline.model.merge.sums import added_by
 from sureline.spark.class_counts import curve_since, tallies_since, totals_since
@@ -63,7 +63,7 @@ def learn_partition(
         Rows to be summed by all columns but the sums.
     """
     model = copy.deepcopy(start)
-    stream = Stream(model)
+    stream = StreamTrainer(model)
     classes = start.classes_
     features = None if isinstance(model, TextClassifier) else int(model.n_features_in_)
     rows, kept, seen = 0, 0, set[Any]()
@@ -78,7 +78,7 @@ def learn_partition(
     if rows:
         tell = _Telling(job.sums)
         yield from _told(job, start, model, tell)
-        ours, begun = model._state, start._state
+        ours, begun = model.model_.state, start.model_.state
         updates, mistakes, learned = (ours.counts - begun.counts).tolist()
         counts = {
             MODELS: kept > 0,
@@ -125,7 +125,7 @@ class _Telling:
             size = features[part].size
             some: Any = pa.nulls(size, pa.binary())
             if names is not None:
-                some = _as_binary(names.kept(np.arange(first, first + size)))
+                some = names.kept(np.arange(first, first + size)).to_arrow()
             columns = [
                 pa.array(np.full(size, kind, np.int8)),
                 pa.array(features[part].astype(np.int64, copy=False)),
@@ -137,26 +137,19 @@ class _Telling:
             yield pa.RecordBatch.from_arrays(columns, titles)
 
 
-def _as_binary(names: Names) -> pa.Array:
-    """Names as an Arrow array."""
-    ends = np.concatenate([[0], names.ends]).astype(np.int32)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(names.letters))]
-    return pa.Array.from_buffers(pa.binary(), names.ends.size, buffers)
-
-
 def _told(job: Job, start: Any, model: Any, tell: _Telling) -> Iterator[pa.RecordBatch]:
     """What the model has learned since the start: weights, words, counts, and the curve."""
     keys: Array | None = None
     origin: Array | None = None
-    features = model._state.features
+    features = model.model_.state.features
     if isinstance(model, TextClassifier):
-        columns, begun = model._known.columns, start._known.columns
+        columns, begun = model.model_.columns, start.model_.columns
         features = columns.features
         if isinstance(columns, Hashing):
-            count, before = int(columns.held.sizes[0]), begun.named_columns()
+            count, before = int(columns.arrays.sizes[0]), begun.named_columns()
             new = np.flatnonzero(~np.isin(columns.named_columns(), before))
             named = columns.named_columns()[new]
-            names = columns.held.names.kept(new) if count else None
+            names = columns.arrays.names.kept(new) if count else None
             yield from tell.numbers(WORD, named, np.zeros(new.size), names)
         else:
             keys, known = columns.keys(), begun.keys()
@@ -165,7 +158,7 @@ def _told(job: Job, start: Any, model: Any, tell: _Telling) -> Iterator[pa.Recor
             if np.array_equal(origin[: known.size], np.arange(known.size)):
                 origin = None
     for rows, values in added_by(
-        model._learner(), job.how, start._state, model._state, features, origin
+        model.model_.learner, job.how, start.model_.state, model.model_.state, features, origin
     ):
         chosen, classes = np.nonzero(values.any(axis=1))
         row, sums = rows[chosen], values[chosen, :, classes]
@@ -175,7 +168,7 @@ def _told(job: Job, start: Any, model: Any, tell: _Telling) -> Iterator[pa.Recor
         numbers = row[~constant] - 1
         feature = numbers if keys is None else keys[numbers].view(np.int64)
         yield from tell.weights(WEIGHT, feature, classes[~constant], sums[~constant])
-    begun, ours = start._state, model._state
+    begun, ours = start.model_.state, model.model_.state
     for numbers, classes, more in tallies_since(begun, ours, features, origin):
         feature = numbers if keys is None else keys[numbers].view(np.int64)
         yield from tell.numbers(TALLY, feature, more, classes=classes)
@@ -189,12 +182,12 @@ def _told_words(
     columns: Any, begun: Any, keys: Array, origin: Array, tell: _Telling
 ) -> Iterator[pa.RecordBatch]:
     """New words with their names, known ones without, and how many texts had each."""
-    seen = columns.held.seen[: columns.features]
+    seen = columns.arrays.seen[: columns.features]
     new = np.flatnonzero(origin < 0)
-    names = columns.held.names.kept(new)
+    names = columns.arrays.names.kept(new)
     yield from tell.numbers(WORD, keys[new].view(np.int64), seen[new], names)
     old = np.flatnonzero(origin >= 0)
-    more = seen[old] - begun.held.seen[origin[old]]
+    more = seen[old] - begun.arrays.seen[origin[old]]
     some = more != 0
     yield from tell.numbers(WORD, keys[old[some]].view(np.int64), more[some])
     waiting, counts = columns.waiting()

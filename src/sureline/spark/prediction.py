@@ -77,14 +77,14 @@ def _answers(
         )
     with compiled_apart():
         from sureline.estimators import TextClassifier
-        from sureline.estimators.stream import answer
+        from sureline.estimators.stream import predict_batch
         from sureline.spark.columns import as_batch
 
         model = shipped.value
         texts = isinstance(model, TextClassifier)
         rows = pa.RecordBatch.from_arrays([column.filter(pa.array(there))], ["input"])
         batch = as_batch(rows, None if texts else int(model.n_features_in_), f"column {name!r}")
-        answers = answer(model, batch)
+        answers = predict_batch(model, batch)
         made = dict[str, Any]()
         if "prediction" in wanted:
             number = answers.label.dtype.kind in "iuf"

@@ -32,7 +32,9 @@ from sureline import (
     TextClassifier,
 )
 from sureline.data import sms_spam
-from sureline.estimators.parallel.shards import Crew, count_jobs
+from sureline.estimators.input_rows import as_rows, validate_rows
+from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
+from sureline.model.learner import Examples
 from sureline.rules import rules
 
 pytest_plugins = ["cli_fixtures"]
@@ -44,7 +46,7 @@ SCHEMES = ("sequential", "parallel", "exact", "one-vs-rest")
 
 def bits(model):
     """All that a model of numbers has learned, to the last bit."""
-    state = model._state
+    state = model.model_.state
     arrays = (state.table, state.covariance, state.stamps, state.counts)
     return [array.tobytes() for array in arrays], state.clock, state.used, state.merged
 
@@ -61,16 +63,16 @@ def examples(classes, seed=0, n=90, d=7):
 
 def direct(model, X, y, jobs):
     """What `fit` in rounds should give, with whole matrices: means, covariances, per column."""
-    learner, orders = model._learner(), np.random.RandomState(model.random_state)
+    learner, orders = model.model_.learner, np.random.RandomState(model.random_state)
     labels, codes = np.unique(y, return_inverse=True)
-    rows = sureline.estimators.input_rows.as_rows(model._checked(X, y, reset=True)[0])
+    rows = as_rows(validate_rows(model, X, y, reset=True)[0])
     weight, rank = np.ones(len(y)), np.arange(labels.size)
-    state = model._begin(learner, X.shape[1], labels.size)
+    state = model.model_.fresh_state(X.shape[1], labels.size)
     for _ in range(model.max_iter):
         order, shards = orders.permutation(len(y)), []
         for k in range(jobs):
             shards.append(state.copy())
-            learner.learn(shards[k], rows, codes, weight, order[k::jobs].copy(), rank)
+            learner.learn(shards[k], Examples(rows, codes, weight, order[k::jobs].copy(), rank))
         state = formula(learner, state, shards)
     return state
 
@@ -123,7 +125,7 @@ def test_rounds_are_what_the_formulas_say(rule, covariance, classes):
         expected = averaged(model, X, y, jobs)
     else:
         expected = direct(model, X, y, jobs)
-    got = model._state
+    got = model.model_.state
     scale = np.abs(expected.table).max()
     # Inverting whole matrices, as the test does, is what costs digits.
     tolerance = 1e-7 if expected.covariance.size else 1e-12
@@ -137,17 +139,17 @@ def test_rounds_are_what_the_formulas_say(rule, covariance, classes):
 
 def averaged(model, X, y, jobs):
     """The same for rules without variances: moves are averaged, what is gathered adds up."""
-    learner, orders = model._learner(), np.random.RandomState(model.random_state)
+    learner, orders = model.model_.learner, np.random.RandomState(model.random_state)
     labels, codes = np.unique(y, return_inverse=True)
-    rows = sureline.estimators.input_rows.as_rows(model._checked(X, y, reset=True)[0])
+    rows = as_rows(validate_rows(model, X, y, reset=True)[0])
     weight, rank = np.ones(len(y)), np.arange(labels.size)
-    state = model._begin(learner, X.shape[1], labels.size)
+    state = model.model_.fresh_state(X.shape[1], labels.size)
     kernel = learner.rule.kernel
     for _ in range(model.max_iter):
         order, shards = orders.permutation(len(y)), []
         for k in range(jobs):
             shards.append(state.copy())
-            learner.learn(shards[k], rows, codes, weight, order[k::jobs].copy(), rank)
+            learner.learn(shards[k], Examples(rows, codes, weight, order[k::jobs].copy(), rank))
         joined = state.copy()
         joined.clock = state.clock + sum(shard.clock - state.clock for shard in shards)
         joined.counts = state.counts + sum(shard.counts - state.counts for shard in shards)
@@ -239,13 +241,13 @@ def test_every_combination_learns_the_same_each_time(rule, covariance, scheme):
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_several_threads_answer_what_one_does(classes, monkeypatch):
-    monkeypatch.setattr(sureline.estimators.prediction, "AT_ONCE", 100.0)
-    monkeypatch.setattr(sureline.estimators.text.classifier, "PIECE", 400)
+    monkeypatch.setattr(sureline.model.linear, "NONZEROS_PER_CHUNK", 100.0)
+    monkeypatch.setattr(sureline.estimators.text.prediction, "CHUNK_BYTES", 400)
     X, y = examples(classes)
     texts, labels = (TEXTS, LABELS) if classes == 2 else topics()
     models = AROWClassifier(random_state=0).fit(X, y), TextClassifier().fit(texts, labels)
     for model, given in zip(models, (X, texts), strict=True):
-        assert len(model._pieces(given)) > 5
+        assert len(model._chunks(model.model_, given)) > 5
         for name in "predict", "predict_proba", "decision_function", "decision_distribution":
             told = [
                 getattr(model.set_params(n_jobs=jobs), name)(given) for jobs in (None, 2, 3, -1)
@@ -256,11 +258,11 @@ def test_several_threads_answer_what_one_does(classes, monkeypatch):
 
 
 def test_the_number_of_jobs_is_scikit_learns():
-    assert count_jobs(None, "") == 1
-    assert count_jobs(3, "") == 3
-    assert count_jobs(-1, "") == max(1, os.cpu_count() or 1) or count_jobs(-1, "") >= 1
+    assert count_threads(None, "") == 1
+    assert count_threads(3, "") == 3
+    assert count_threads(-1, "") == max(1, os.cpu_count() or 1) or count_threads(-1, "") >= 1
     with parallel_config(backend="threading", n_jobs=2):
-        assert count_jobs(None, "") == 2
+        assert count_threads(None, "") == 2
         X, y = examples(2)
         inside = AROWClassifier(random_state=0).fit(X, y)
     assert bits(inside) == bits(AROWClassifier(random_state=0, n_jobs=2).fit(X, y))
@@ -308,19 +310,19 @@ def test_a_class_that_is_missing_in_a_shard():
     model = AROWClassifier(shuffle=False, n_jobs=4, dtype="float64").fit(X, y)
     assert model.classes_.tolist() == ["a", "b", "c"]
     expected = direct_unshuffled(model, X, y)
-    np.testing.assert_allclose(model._state.table, expected.table, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(model.model_.state.table, expected.table, rtol=1e-11, atol=1e-12)
 
 
 def direct_unshuffled(model, X, y):
-    learner = model._learner()
+    learner = model.model_.learner
     labels, codes = np.unique(y, return_inverse=True)
-    rows, rank = sureline.estimators.input_rows.as_rows(np.asarray(X)), np.arange(labels.size)
-    state = model._begin(learner, X.shape[1], labels.size)
+    rows, rank = as_rows(np.asarray(X)), np.arange(labels.size)
+    state = model.model_.fresh_state(X.shape[1], labels.size)
     for _ in range(model.max_iter):
         shards = [state.copy() for _ in range(4)]
         for k in range(4):
             order = np.arange(len(y))[k::4].copy()
-            learner.learn(shards[k], rows, codes, np.ones(len(y)), order, rank)
+            learner.learn(shards[k], Examples(rows, codes, np.ones(len(y)), order, rank))
         state = formula(learner, state, shards)
     return state
 
@@ -350,10 +352,10 @@ def test_the_first_of_several_errors_is_raised_when_all_have_ended():
             raise ValueError(str(number))
         return number
 
-    with Crew(2) as crew, pytest.raises(ValueError, match="1"):
+    with ThreadPool(2) as crew, pytest.raises(ValueError, match="1"):
         crew.run(work, range(4))
     assert sorted(ended) == [0, 1, 2, 3]
-    with Crew(2) as crew:
+    with ThreadPool(2) as crew:
         assert crew.run(lambda k: k * k, range(5)) == [0, 1, 4, 9, 16]
 
 
@@ -385,7 +387,7 @@ def test_texts_learn_the_same_each_time_and_about_what_one_thread_learns(kind, m
         model = TextClassifier(**KINDS[kind], random_state=0, max_iter=passes)
         one = clone(model).fit(texts, labels)
         assert learned(clone(model).set_params(n_jobs=1).fit(texts, labels)) == learned(one)
-        shared = clone(model).set_params(n_jobs=3).fit(texts, labels)
+        shared = clone(model).set_params(n_threads=3).fit(texts, labels)
         assert learned(shared) == learned(clone(shared).fit(texts, labels))
         assert shared.n_seen_ == one.n_seen_ == passes * len(texts)
         assert shared.n_iter_ == passes
@@ -396,7 +398,7 @@ def test_texts_learn_the_same_each_time_and_about_what_one_thread_learns(kind, m
 
 def test_shards_of_texts_are_the_product_of_models_of_their_texts():
     estimator = AROWClassifier(r=0.1, dtype="float64")
-    shared = TextClassifier(estimator, shuffle=False, n_jobs=3).fit(TEXTS, LABELS)
+    shared = TextClassifier(estimator, shuffle=False, n_threads=3).fit(TEXTS, LABELS)
     parts = [
         TextClassifier(estimator, shuffle=False).partial_fit(
             TEXTS[k::3], LABELS[k::3], classes=["ham", "spam"]
@@ -415,10 +417,10 @@ def test_shards_of_texts_are_the_product_of_models_of_their_texts():
 
 def test_all_features_of_all_shards_are_found():
     one = TextClassifier(random_state=0).fit(TEXTS, LABELS)
-    shared = TextClassifier(random_state=0, n_jobs=3).fit(TEXTS, LABELS)
+    shared = TextClassifier(random_state=0, n_threads=3).fit(TEXTS, LABELS)
     assert set(one.get_feature_names_out()) == set(shared.get_feature_names_out())
     seen = [
-        dict(zip(model.get_feature_names_out(), model._known.columns.held.seen.tolist()))  # noqa: B905
+        dict(zip(model.get_feature_names_out(), model.model_.columns.arrays.seen.tolist()))  # noqa: B905
         for model in (one, shared)
     ]
     assert seen[0] == seen[1]
@@ -454,7 +456,7 @@ def test_predictions_while_fitting_are_those_of_the_old_model():
 
 
 def test_the_estimators_own_number_of_jobs_is_not_used():
-    inner = TextClassifier(AROWClassifier(r=0.1, n_jobs=3), random_state=0).fit(TEXTS, LABELS)
+    inner = TextClassifier(AROWClassifier(r=0.1, n_threads=3), random_state=0).fit(TEXTS, LABELS)
     plain = TextClassifier(AROWClassifier(r=0.1), random_state=0).fit(TEXTS, LABELS)
     assert inner.coef_.tobytes() == plain.coef_.tobytes()
 
@@ -474,7 +476,7 @@ def test_train_learns_what_fit_learns(passes, run):
     mail_file()
     options = ("--jobs", "3", "--passes", str(passes), "--seed", "5", "-q")
     assert run("train", "sms.jsonl", "-o", "m", *options)[0] == 0
-    model = TextClassifier(random_state=5, max_iter=passes, n_jobs=3).fit(TEXTS, LABELS)
+    model = TextClassifier(random_state=5, max_iter=passes, n_threads=3).fit(TEXTS, LABELS)
     assert learned(sureline.load("m")) == learned(model)
     assert sureline.load("m").n_jobs == 3
 
@@ -496,7 +498,7 @@ def test_progress_is_that_of_all_jobs(run):
 @pytest.mark.parametrize("kind", ["texts", "numbers"])
 def test_new_classes_come_between_rounds_however_rows_are_cut(kind, run):
     from sureline.data import Reader
-    from sureline.estimators.stream import Stream
+    from sureline.estimators.stream import StreamTrainer
 
     if kind == "texts":
         write_rows(several(200, 40))
@@ -513,13 +515,13 @@ def test_new_classes_come_between_rounds_however_rows_are_cut(kind, run):
     models = []
     for size in (1, 7, 10**6):
         model = TextClassifier() if kind == "texts" else CWClassifier()
-        made = Stream(model, jobs=3)
+        made = StreamTrainer(model, threads=3)
         for batch in Reader([file]):
             for begin in range(0, len(batch), size):
                 made.learn(batch.slice(begin, begin + size))
-        made.gather()
+        made.merge_shards()
         made.settle()
-        models.append(made.model)
+        models.append(made.classifier)
     if kind == "texts":
         assert learned(models[0]) == learned(models[1]) == learned(models[2])
     else:

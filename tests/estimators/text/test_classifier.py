@@ -27,7 +27,7 @@ from sureline import (
     TextFeatures,
 )
 from sureline.data import as_text, sms_spam
-from sureline.features.tokenizer import Room, Scheme
+from sureline.features.tokenizer import Tokenizer, TokenizerBuffers
 
 WORD = r"\w+"
 
@@ -236,7 +236,7 @@ def test_hashing_remembers_the_heaviest_names(monkeypatch):
 def test_names_still_come_when_most_columns_have_one():
     texts = [f"w{i} w{i + 1} w{i + 2}" for i in range(400)]
     model = TextClassifier(features="hash", bits=8, shuffle=False).fit(texts, [0, 1] * 200)
-    names, since, _ = model._known.columns.held.sizes
+    names, since, _ = model.model_.columns.arrays.sizes
     half = 1 + next(i for i in range(400) if len({*_columns(model, texts[: i + 1])}) > 128)
     assert since == 400 - half + 1  # texts from the one on by which half of the columns have names
     # After that one text of eight gives names.
@@ -245,7 +245,7 @@ def test_names_still_come_when_most_columns_have_one():
 
 
 def _columns(model, texts):
-    found = model._known.scheme.read(as_text(texts), room=Room())
+    found = model.model_.tokenizer.read(as_text(texts), buffers=TokenizerBuffers())
     return found.keys[: found.indptr[-1]].tolist()
 
 
@@ -253,7 +253,7 @@ def test_the_least_certain_features_are_forgotten():
     most = several(300, 100)
     model = TextClassifier(max_features=most, shuffle=False).fit(TEXTS, LABELS)
     assert model.n_features_ < most + 100
-    assert model._state.table.shape[0] < 4 * most
+    assert model.model_.state.table.shape[0] < 4 * most
     kept = set(model.get_feature_names_out())
     # What many texts have is known best.
     assert {"you", "to", "i"} <= kept
@@ -298,7 +298,7 @@ def test_it_works_in_pipelines_and_searches():
 
 def parts(model):
     """All that a model has learned, to the bit."""
-    metadata, tensors = model._parts()
+    metadata, tensors = model.to_parts()
     return repr(metadata), {name: np.asarray(each).tobytes() for name, each in tensors.items()}
 
 
@@ -330,7 +330,7 @@ def test_learning_one_text_goes_on_after_anything_else():
         if k == 10:
             model.partial_fit(["words that make the vocabulary grow " + " ".join(TEXTS)], ["ham"])
         elif k == 15:
-            model._known.online._state = model._known.online._state.copy()
+            model.model_.state = model.model_.state.copy()
         elif k == 20:
             model.partial_fit(["a third"], ["new"])
         elif k == 25:
@@ -359,10 +359,10 @@ def test_the_label_of_one_text_is_that_of_many(classes, options):
 
 def test_stop_words_leave_room_for_a_very_long_text():
     text = "the " + " ".join(map(str, range(several(300_000, 3_000))))
-    scheme = Scheme.of(TextClassifier(stop_words=["the"], ngrams=(1, 1)))
+    scheme = Tokenizer.from_options(TextClassifier(stop_words=["the"], ngrams=(1, 1)))
     found = scheme.read_one(text).found
     assert found.indptr[1] == several(300_000, 3_000)
-    assert Scheme.of(TextClassifier()).read_one("a b").found.indptr[1] == 3
+    assert Tokenizer.from_options(TextClassifier()).read_one("a b").tokens.indptr[1] == 3
 
 
 def test_copies_and_pickles_go_on_alone():

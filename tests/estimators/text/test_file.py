@@ -46,13 +46,13 @@ def test_names_are_forgotten_and_learned_again_as_without_a_file(tmp_path, monke
     monkeypatch.setattr(sureline.features.vocabulary, "KEPT_NAMES", 150)
     path, half = tmp_path / "named.sureline", len(TEXTS) // 2
     model = TextClassifier(features="hash", bits=14).partial_fit(TEXTS[:half], LABELS[:half])
-    assert model._known.columns.held.sizes[1] > 1  # only some texts give names by now
+    assert model.model_.columns.arrays.sizes[1] > 1  # only some texts give names by now
     model.save(path)
     loaded = sureline.load(path)
     for each in (model, loaded):
         each.partial_fit(TEXTS[half:], LABELS[half:])
     assert learned(loaded) == learned(model)
-    assert loaded._known.columns.held.sizes.tolist() == model._known.columns.held.sizes.tolist()
+    assert loaded.model_.columns.arrays.sizes.tolist() == model.model_.columns.arrays.sizes.tolist()
 
 
 def test_plain_safetensors_reads_it(tmp_path):
@@ -71,8 +71,8 @@ def test_plain_safetensors_reads_it(tmp_path):
 def test_large_arrays_are_mapped_not_read(tmp_path):
     path = tmp_path / "model.sureline"
     TextClassifier().fit(TEXTS, LABELS).save(path)
-    known = sureline.load(path)._known
-    for array in (known.columns.held.table, known.columns.held.names.letters):
+    known = sureline.load(path).model_
+    for array in (known.columns.arrays.table, known.columns.arrays.names.letters):
         base = array
         while isinstance(base, np.ndarray) and base.base is not None:
             base = base.base

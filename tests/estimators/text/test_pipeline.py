@@ -1,6 +1,7 @@
 """Two threads that share the work on every text: the model is that of one, to the bit."""
 
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from threads import run_together
 from sureline import AROWClassifier, PAClassifier, TextClassifier
 from sureline.data import sms_spam
 from sureline.errors import DataError
-from sureline.estimators.parallel.shards import Crew
-from sureline.estimators.text import classifier as text_module
-from sureline.estimators.text.pipeline import Work, learn_in_pairs, learn_in_turn
-from sureline.model.lock import Gate
+from sureline.estimators.parallel.thread_pool import ThreadPool
+from sureline.estimators.text import pipeline
+from sureline.estimators.text.pipeline import TextPipeline
+from sureline.model.lock import ReadWriteLock
 
 N = several(900, 80)
 TEXTS, LABELS = (some[:N] for some in sms_spam())
@@ -34,14 +35,14 @@ KINDS = {
 
 
 @pytest.fixture(autouse=True)
-def _small_pieces(monkeypatch):
+def _small_chunks(monkeypatch):
     """Pieces of a few texts, so that there are many of them."""
-    monkeypatch.setattr(text_module, "PIECE", 1000)
+    monkeypatch.setattr(pipeline, "CHUNK_BYTES", 1000)
 
 
 def bits(model):
     """All that was learned; how much room there is for more does not count."""
-    state, rows = model._state, model.n_features_ + 1
+    state, rows = model.model_.state, model.n_features_ + 1
     arrays = (state.table[:rows], state.tallies[:rows], state.tokens, state.curve, state.errors)
     told = (state.counts.tolist(), state.clock, model.classes_.tolist())
     return [array.tobytes() for array in arrays], *told, model.get_feature_names_out().tolist()
@@ -65,11 +66,11 @@ def test_partial_fit_learns_what_one_thread_learns(kind):
 
 
 def test_who_is_first_makes_no_difference(monkeypatch):
-    """Either thread may read the piece behind; both do here, by turns."""
+    """Either thread may read the next chunk; both do here, by turns."""
     one = TextClassifier(random_state=0).fit(TEXTS, LABELS)
     readers = set()
-    scheme = type(one._known.scheme)
-    plain = scheme.read_piece
+    tokenizer = type(one.model_.tokenizer)
+    plain = tokenizer.read_chunk
 
     def read(self, *arguments):
         from threading import current_thread
@@ -77,7 +78,7 @@ def test_who_is_first_makes_no_difference(monkeypatch):
         readers.add(current_thread().name.startswith("sureline"))
         return plain(self, *arguments)
 
-    monkeypatch.setattr(scheme, "read_piece", read)
+    monkeypatch.setattr(tokenizer, "read_chunk", read)
     for _ in range(20):
         two = TextClassifier(random_state=0, n_jobs=2).fit(TEXTS, LABELS)
         assert bits(two) == bits(one)
@@ -95,7 +96,7 @@ def test_an_error_in_learning_leaves_a_model_that_can_be_asked():
         model.partial_fit(texts, list(range(len(texts))))
     model.partial_fit(texts, labels)
     assert model.predict(["brand new words"]).size == 1
-    assert model.n_features_ < model._state.table.shape[0]
+    assert model.n_features_ < model.model_.state.table.shape[0]
 
 
 def test_nobody_sees_half_of_a_change():
@@ -118,123 +119,139 @@ def test_nobody_sees_half_of_a_change():
     assert all(seen)
 
 
-def work_on(found, trouble=None):
-    """Work that notes what is done, on pieces with `found` rows each."""
-    notes = []
+class Recorded(TextPipeline):
+    """A pipeline on chunks of `size` texts that records what its stages do."""
 
-    def read(piece, _):
-        return [piece.start] * found
+    def __init__(self, size, chunks, full=False, trouble=None):
+        self.size, self.trouble, self.chunks, self.events = size, trouble, chunks, []
+        self.model = SimpleNamespace(
+            lock=ReadWriteLock(), columns=SimpleNamespace(full=full), prune=self.prune
+        )
 
-    def enter(some, begin):
-        notes.append(("enter", some[0], begin))
-        return some[begin : begin + 2], min(begin + 2, len(some))
+    def read(self, chunk, buffers=None):
+        return [chunk.start] * self.size
 
-    def learn(rows, part, room):
-        notes.append(("learn", part.start, part.stop))
-        if part.start == trouble:
+    def reserve(self, tokens, begin):
+        return 1
+
+    def has_weights(self, capacity):
+        return True
+
+    def grow(self, capacity):
+        pass
+
+    def assign_columns(self, tokens, begin):
+        self.events.append(("columns", tokens[0], begin))
+        return tokens[begin : begin + 2], min(begin + 2, len(tokens))
+
+    def learn(self, rows, part, capacity):
+        self.events.append(("learn", part.start, part.stop))
+        if part.start == self.trouble:
             raise ValueError("trouble")
 
-    full = [True]
+    def prune(self):
+        self.events.append(("prune",))
 
-    def prune():
-        notes.append(("prune",))
-
-    parts = read, lambda *_: 1, lambda _: True, lambda _: None, enter, learn
-    return Work(*parts, lambda: full[0], prune), notes
+    def learned(self):
+        return [event[1:] for event in self.events if event[0] == "learn"]
 
 
-def test_pruning_waits_for_what_was_entered():
-    pieces = [slice(0, 3), slice(3, 6)]
-    for learn in (learn_in_turn, lambda *these: learn_in_pairs(*these, Crew(2))):
-        work, notes = work_on(3)
-        learn(work, pieces, Gate())
-        learned = [note[1:] for note in notes if note[0] == "learn"]
-        assert learned == [(0, 2), (2, 3), (3, 5), (5, 6)]
-        prunes = [place for place, note in enumerate(notes) if note[0] == "prune"]
-        assert all(notes[place - 1][0] == "learn" for place in prunes)
-        assert len(prunes) == 4
+def pairs_of(stop):
+    return [slice(k, k + 2) for k in range(0, stop, 2)]
 
 
-def test_an_error_of_either_thread_is_raised_and_opens_the_gate():
-    gate = Gate()
-    work, _ = work_on(2, trouble=2)
-    work = work._replace(full=lambda: False)
-    with Crew(2) as crew, pytest.raises(ValueError, match="trouble"):
-        learn_in_pairs(work, [slice(0, 2), slice(2, 4), slice(4, 6)], gate, crew)
+@pytest.fixture(params=[None, 2])
+def pool(request):
+    """No pool, so that one thread does all, or one of two threads."""
+    if request.param is None:
+        yield None
+    else:
+        with ThreadPool(request.param) as made:
+            yield made
+
+
+def test_pruning_waits_for_rows_that_have_columns(pool):
+    recorded = Recorded(3, [slice(0, 3), slice(3, 6)], full=True)
+    recorded.run(pool)
+    assert recorded.learned() == [(0, 2), (2, 3), (3, 5), (5, 6)]
+    prunes = [place for place, event in enumerate(recorded.events) if event[0] == "prune"]
+    assert all(recorded.events[place - 1][0] == "learn" for place in prunes)
+    assert len(prunes) == 4
+
+
+def test_an_error_of_either_thread_is_raised_and_releases_the_lock():
+    recorded = Recorded(2, pairs_of(6), trouble=2)
+    lock = recorded.model.lock
+    with ThreadPool(2) as pool, pytest.raises(ValueError, match="trouble"):
+        recorded.run(pool)
 
     def refuse(*_):
-        raise KeyError("enter")
+        raise KeyError("columns")
 
-    with Crew(2) as crew, pytest.raises(KeyError):
-        learn_in_pairs(work._replace(enter=refuse), [slice(0, 2), slice(2, 4)], gate, crew)
-    with gate.read(), gate.writing:
+    recorded.assign_columns = refuse
+    with ThreadPool(2) as pool, pytest.raises(KeyError):
+        recorded.run(pool)
+    with lock.read(), lock.learning:
         pass
-    with gate.change(), gate.change():
+    with lock.write(), lock.write():
         pass
 
 
-def test_weights_grow_when_all_that_has_columns_is_learned():
-    work, notes = work_on(2)
-
-    def grow(room):
-        notes.append(("grow",))
-
-    work = work._replace(full=lambda: False, holds=lambda _: False, grow=grow)
-    pieces = [slice(k, k + 2) for k in range(0, 20, 2)]
-    with Crew(2) as crew:
-        learn_in_pairs(work, pieces, Gate(), crew)
-    assert [note[0] for note in notes] == ["grow", "enter", "learn"] * len(pieces)
+def test_weights_grow_when_all_rows_with_columns_are_learned():
+    recorded = Recorded(2, pairs_of(20))
+    recorded.has_weights = lambda _: False
+    recorded.grow = lambda _: recorded.events.append(("grow",))
+    with ThreadPool(2) as pool:
+        recorded.run(pool)
+    assert [event[0] for event in recorded.events] == ["grow", "columns", "learn"] * 10
 
 
-def test_an_error_in_reading_comes_after_all_before_it_was_learned():
-    pieces = [slice(k, k + 2) for k in range(0, 20, 2)]
+def test_an_error_in_reading_is_raised_after_all_chunks_before_it_are_learned(pool):
+    recorded = Recorded(2, pairs_of(20))
 
-    def read(piece, _):
-        if piece.start == 12:
+    def read(chunk, buffers=None):
+        if chunk.start == 12:
             raise ValueError("unreadable")
-        return [piece.start] * 2
+        return [chunk.start] * 2
 
-    for learn in (learn_in_turn, lambda *these: learn_in_pairs(*these, Crew(2))):
-        work, notes = work_on(2)
-        with pytest.raises(ValueError, match="unreadable"):
-            learn(work._replace(read=read, full=lambda: False), pieces, Gate())
-        learned = [note[1] for note in notes if note[0] == "learn"]
-        assert learned == [0, 2, 4, 6, 8, 10]
+    recorded.read = read
+    with pytest.raises(ValueError, match="unreadable"):
+        recorded.run(pool)
+    assert [start for start, _ in recorded.learned()] == [0, 2, 4, 6, 8, 10]
 
 
-def test_an_interrupt_ends_both_threads_and_opens_the_gate():
-    work, notes = work_on(2)
+def test_an_interrupt_ends_both_threads_and_releases_the_lock():
+    recorded = Recorded(2, pairs_of(200))
 
-    def learn(rows, part, room):
+    def learn(rows, part, capacity):
         raise KeyboardInterrupt
 
-    work, gate = work._replace(learn=learn, full=lambda: False), Gate()
-    with Crew(2) as crew, pytest.raises(KeyboardInterrupt):
-        learn_in_pairs(work, [slice(k, k + 2) for k in range(0, 200, 2)], gate, crew)
-    assert len(notes) < 10  # the second thread has not gone on by itself
-    with gate.read():
+    recorded.learn = learn
+    with ThreadPool(2) as pool, pytest.raises(KeyboardInterrupt):
+        recorded.run(pool)
+    assert len(recorded.events) < 10  # the second thread has not gone on by itself
+    with recorded.model.lock.read():
         pass
 
 
-def test_who_waits_to_look_is_let_in_between_pieces():
-    work, notes = work_on(2)
-    gate, met = Gate(), []
+def test_waiting_readers_are_admitted_between_chunks():
+    recorded, seen, waiting = Recorded(2, pairs_of(40)), [], Event()
+    lock = recorded.model.lock
 
     def look():
         waiting.set()
-        with gate.read():
-            met.append(sum(note[0] == "learn" for note in notes))
+        with lock.read():
+            seen.append(len(recorded.learned()))
 
-    def learn(rows, part, room):
-        notes.append(("learn", part.start, part.stop))
+    def learn(rows, part, capacity):
+        recorded.events.append(("learn", part.start, part.stop))
         if part.start == 4:
-            crew.start(look)
+            pool.submit(look)
             waiting.wait()
-            while not gate.awaited:
+            while not lock.has_waiting_readers:
                 pass
 
-    waiting = Event()
-    work = work._replace(learn=learn, full=lambda: False)
-    with Crew(2) as crew:
-        learn_in_pairs(work, [slice(k, k + 2) for k in range(0, 40, 2)], gate, crew)
-    assert met == [3]
+    recorded.learn = learn
+    with ThreadPool(2) as pool:
+        recorded.run(pool)
+    assert seen == [3]

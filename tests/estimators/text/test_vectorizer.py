@@ -257,9 +257,13 @@ def test_what_is_forgotten_takes_its_counts_along():
     features = made("nb", max_features=60, ngrams=(1, 1)).fit(TEXTS, LABELS)
     names = features.get_feature_names_out().tolist()
     assert len(names) < 80
-    state, full = features._counts_.state, made("nb", ngrams=(1, 1)).fit(TEXTS, LABELS)
+    state, full = features.class_counts_.state, made("nb", ngrams=(1, 1)).fit(TEXTS, LABELS)
     known = dict(
-        zip(full.get_feature_names_out(), full._counts_.state.tallies[1:].tolist(), strict=False)
+        zip(
+            full.get_feature_names_out(),
+            full.class_counts_.state.tallies[1:].tolist(),
+            strict=False,
+        )
     )
     counted = [state.tallies[1 + j].tolist() for j in range(len(names))]
     assert all(min(a) >= 0 and sum(a) > 0 for a in counted)
@@ -271,7 +275,7 @@ def test_what_is_forgotten_takes_its_counts_along():
 def test_words_that_wait_are_not_counted():
     features = made("idf", min_count=2, ngrams=(1, 1)).fit(["a b", "a c", "a b"])
     assert features.get_feature_names_out().tolist() == ["a", "b"]
-    assert features._counts_.state.tallies[:3, 0].tolist() == [3, 2, 1]
+    assert features.class_counts_.state.tallies[:3, 0].tolist() == [3, 2, 1]
 
 
 def test_it_goes_into_a_pipeline():

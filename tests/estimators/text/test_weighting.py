@@ -199,7 +199,7 @@ def same(a, b):
     np.testing.assert_array_equal(a.decision_function(probes), b.decision_function(probes))
     np.testing.assert_array_equal(a.predict_proba(probes), b.predict_proba(probes))
     np.testing.assert_array_equal(
-        a._state.tallies[: b.n_features_], b._state.tallies[: b.n_features_]
+        a.model_.state.tallies[: b.n_features_], b.model_.state.tallies[: b.n_features_]
     )
 
 
@@ -237,10 +237,10 @@ def test_counts_are_those_of_the_texts():
     lines = ["a b", "a", "b c b", "a c"]
     model = TextClassifier(ngrams=(1, 1)).partial_fit(lines, ["y", "y", "x", "y"])
     names = model.get_feature_names_out().tolist()
-    counted = {name: model._state.tallies[1 + j].tolist() for j, name in enumerate(names)}
+    counted = {name: model.model_.state.tallies[1 + j].tolist() for j, name in enumerate(names)}
     assert counted == {"a": [0, 3], "b": [1, 1], "c": [1, 1]}  # in the order of x, y
-    assert model._state.tallies[0].tolist() == [1, 3]
-    assert model._state.tokens.tolist() == [2, 5]
+    assert model.model_.state.tallies[0].tolist() == [1, 3]
+    assert model.model_.state.tokens.tolist() == [2, 5]
 
 
 def test_models_that_are_merged_add_their_counts():
@@ -250,9 +250,11 @@ def test_models_that_are_merged_add_their_counts():
     merged = merge(parts, how="product-prior")
 
     def counted(model):
-        order = np.argsort(model._labels)
+        order = np.argsort(model.model_.labels)
         names = model.get_feature_names_out().tolist()
-        return {name: model._state.tallies[1 + j, order].tolist() for j, name in enumerate(names)}
+        return {
+            name: model.model_.state.tallies[1 + j, order].tolist() for j, name in enumerate(names)
+        }
 
     assert counted(merged) == counted(one)
     assert merged.score(lines, y) > 0.8
@@ -263,17 +265,19 @@ def test_models_that_are_merged_add_their_counts():
     ]
     both = merge(alone)
     assert both.classes_.tolist() == ["x", "y"]
-    rows = {both.get_feature_names_out()[j]: both._state.tallies[1 + j].tolist() for j in (0, 1)}
+    rows = {
+        both.get_feature_names_out()[j]: both.model_.state.tallies[1 + j].tolist() for j in (0, 1)
+    }
     assert rows == {"a": [0, 1], "b": [1, 0]}
 
 
 def test_what_is_forgotten_is_not_counted():
     lines, y = texts(3, 100, 4)
     model = TextClassifier().fit(lines, y)
-    before = model._state.tallies[:, : model._state.used].sum()
-    gone = model._state.tallies[:, model._labels.tolist().index("gamma")].sum()
+    before = model.model_.state.tallies[:, : model.model_.state.used].sum()
+    gone = model.model_.state.tallies[:, model.model_.labels.tolist().index("gamma")].sum()
     model.forget_class("gamma")
-    assert model._state.tallies[:, : model._state.used].sum() == before - gone
+    assert model.model_.state.tallies[:, : model.model_.state.used].sum() == before - gone
     model.partial_fit(lines, y)
     assert model.score(lines, y) > 0.8
 
@@ -283,9 +287,11 @@ def test_pruned_features_take_their_counts_along():
     model = TextClassifier(max_features=30, ngrams=(1, 2)).fit(lines, y)
     assert model.n_features_ <= 60
     full = TextClassifier(ngrams=(1, 2)).fit(lines, y)
-    known = dict(zip(full.get_feature_names_out(), full._state.tallies[1:].tolist(), strict=False))
+    known = dict(
+        zip(full.get_feature_names_out(), full.model_.state.tallies[1:].tolist(), strict=False)
+    )
     for j, name in enumerate(model.get_feature_names_out()):
-        assert sum(model._state.tallies[1 + j]) <= sum(known[name])
+        assert sum(model.model_.state.tallies[1 + j]) <= sum(known[name])
 
 
 def test_counting_first_knows_every_text_from_the_beginning():
@@ -293,7 +299,8 @@ def test_counting_first_knows_every_text_from_the_beginning():
     first = TextClassifier(counts_first=True, shuffle=False, max_iter=2).fit(lines, y)
     later = TextClassifier(shuffle=False, max_iter=2).fit(lines, y)
     np.testing.assert_array_equal(
-        first._state.tallies[: first.n_features_], later._state.tallies[: first.n_features_]
+        first.model_.state.tallies[: first.n_features_],
+        later.model_.state.tallies[: first.n_features_],
     )
     assert not np.array_equal(first.coef_, later.coef_)
     assert first.n_seen_ == later.n_seen_ == 2 * len(lines)
@@ -326,7 +333,9 @@ def test_auto_is_the_best_that_the_estimator_allows():
         "pa": TextClassifier(PAClassifier()),
         "full": TextClassifier(AROWClassifier(covariance="full"), ngrams=(1, 1)),
     }
-    found = {name: model.fit(lines, y)._state.layout.weighting for name, model in used.items()}
+    found = {
+        name: model.fit(lines, y).model_.state.layout.weighting for name, model in used.items()
+    }
     assert found == {None: "nb", "pa": "idf", "full": "idf"}
     for estimator, keeps in ((PAClassifier(), "no variances"), (used["full"].estimator, "a full")):
         with pytest.raises(InvalidParameter, match=keeps):
@@ -405,8 +414,8 @@ def test_the_curve_is_one_newton_step_a_row():
         step = np.linalg.solve(H + 5 * np.eye(2), slopes[:, label] - mean)
         curve = np.clip(curve + np.clip(step, -0.5, 0.5), [-3, -6], [6, 6])
         slow.partial_fit(x[np.newaxis], [label], classes=range(4))
-    np.testing.assert_allclose(model._state.curve[:2], curve, rtol=1e-9)
-    np.testing.assert_allclose(model._state.curve[2:], H[np.triu_indices(2)], rtol=1e-9)
+    np.testing.assert_allclose(model.model_.state.curve[:2], curve, rtol=1e-9)
+    np.testing.assert_allclose(model.model_.state.curve[2:], H[np.triu_indices(2)], rtol=1e-9)
     sigma = expit(np.exp(curve[0]) * model.decision_function(X) + curve[1])
     np.testing.assert_allclose(model.predict_proba(X), sigma / sigma.sum(axis=1, keepdims=True))
 
@@ -415,16 +424,20 @@ def test_later_passes_leave_the_curve_alone():
     X, y = noisy(3, 100, 2)
     once = AROWClassifier(max_iter=1, calibration="online", random_state=0).fit(X, y)
     often = AROWClassifier(max_iter=3, calibration="online", random_state=0).fit(X, y)
-    np.testing.assert_array_equal(once._state.curve, often._state.curve)
+    np.testing.assert_array_equal(once.model_.state.curve, often.model_.state.curve)
 
 
 def test_merged_curves_agree_as_firmly_as_each_is_known():
     lines, y = texts(10, 200)
     parts = [TextClassifier().partial_fit(lines[k::2], y[k::2]) for k in range(2)]
     merged = merge(parts)
-    H = [np.array([[c[2], c[3]], [c[3], c[4]]]) for c in (part._state.curve for part in parts)]
-    pull = sum(h @ part._state.curve[:2] for h, part in zip(H, parts, strict=True))
-    np.testing.assert_allclose(merged._state.curve[:2], np.linalg.solve(sum(H), pull), rtol=1e-6)
+    H = [
+        np.array([[c[2], c[3]], [c[3], c[4]]]) for c in (part.model_.state.curve for part in parts)
+    ]
+    pull = sum(h @ part.model_.state.curve[:2] for h, part in zip(H, parts, strict=True))
+    np.testing.assert_allclose(
+        merged.model_.state.curve[:2], np.linalg.solve(sum(H), pull), rtol=1e-6
+    )
 
 
 def test_what_cannot_be_calibrated_is_refused():

@@ -23,7 +23,7 @@ from sureline.data import Batch
 from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.file import save
-from sureline.estimators.stream import answer
+from sureline.estimators.stream import predict_batch
 from sureline.evaluation import calibration
 from sureline.evaluation.report.charts import merge_blocks, round_steps
 from sureline.evaluation.report.collect import Gathering, training_curve
@@ -118,10 +118,10 @@ def _titles(source):
 
 def gather(model, batches, labels):
     """What a report finds of rows that come in batches."""
-    tally, gathering = Tally(model.classes_, bool(model._has_variance)), Gathering(model)
+    tally, gathering = Tally(model.classes_, bool(model.has_variance)), Gathering(model)
     at = 0
     for batch in batches:
-        answers = answer(model, batch)
+        answers = predict_batch(model, batch)
         truth = tally.add(labels[at : at + len(batch)], answers)
         gathering.add(batch, truth, answers)
         at += len(batch)

@@ -54,14 +54,14 @@ def evaluate(
     from sureline.cli.model_files import columns_of, open_model
     from sureline.cli.screen import messages, warn
     from sureline.cli.train.progress import rate_line
-    from sureline.estimators.stream import answer
+    from sureline.estimators.stream import predict_batch
     from sureline.evaluation.report.counts import Tally
 
     begun, aside = perf_counter(), 0.0  # what the page costs is no part of the rate
     loaded, notes = open_model(model)
     # Labels as written: what is no label of the model must be counted, not be an error.
     reader = reading.reader(files, columns_of(notes), label_type="text")
-    tally, gathering = Tally(loaded.classes_, bool(loaded._has_variance)), None
+    tally, gathering = Tally(loaded.classes_, loaded.has_variance), None
     if report is not None:
         from sureline.evaluation.report.collect import Gathering
 
@@ -71,7 +71,7 @@ def evaluate(
     with rate_line(console, not output.quiet and console.is_terminal) as progress:
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
-            answers = answer(loaded, batch)
+            answers = predict_batch(loaded, batch)
             truth = tally.add(labels, answers)
             if gathering is not None:
                 now = perf_counter()

@@ -11,8 +11,10 @@ import numpy as np
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
-from sureline.estimators.stream import answer, read_label
-from sureline.model.explanation import Reasons, Share, spread_over_words
+from sureline.estimators.stream import read_label
+from sureline.features.rows import Rows
+from sureline.model.explanation import Contribution, Explanation, spread_over_words
+from sureline.model.linear import LinearModel
 
 WORD = re.compile(r"\w+")
 FEATURE = re.compile(r"(\d+):(\S+)", re.ASCII)
@@ -65,14 +67,13 @@ def find_reasons(model: Any, text: str, label: str | None, top: int) -> Facts:
     """Why a text, or a line of numbers, has its score for a class."""
     wanted = None if label is None else _class_named(label, model.classes_)
     if isinstance(model, TextClassifier):
-        told = model.explain(text, top=2**31)
-        chosen = told.label if wanted is None else wanted
-        reasons, predicted = told.classes[chosen], told.label
-        chance = None
-        if model._has_variance:
-            chance = model.predict_proba_one(text)[chosen]
+        explained = model.explain(text, top=2**31)
     else:
-        reasons, chosen, predicted, chance = _of_numbers(model, text, wanted)
+        explained = _explain_numbers(model, text)
+    predicted = explained.label
+    chosen = predicted if wanted is None else wanted
+    reasons = explained.classes[chosen]
+    chance = reasons.probability
     ranked = sorted(reasons.features, key=lambda each: -abs(each.share))
     pieces, placed = cut_into_pieces(text, reasons.features)
     shares = sum(each.share for each in ranked)
@@ -113,7 +114,7 @@ def _class_named(label: str, classes: Any) -> Any:
     return value
 
 
-def cut_into_pieces(text: str, features: tuple[Share, ...]) -> tuple[list[Piece], float]:
+def cut_into_pieces(text: str, features: tuple[Contribution, ...]) -> tuple[list[Piece], float]:
     """The text cut at its words, each with its part of the shares; and what they add up to."""
     words = sorted({place for each in features if " " not in each.feature for place in each.places})
     if not words:
@@ -131,60 +132,12 @@ def cut_into_pieces(text: str, features: tuple[Share, ...]) -> tuple[list[Piece]
     return [piece for piece in pieces if piece.text], sum(shares)
 
 
-def _of_numbers(model: Any, text: str, wanted: Any) -> tuple[Reasons, Any, Any, float | None]:
-    """The reasons of a model of numbers for a line of ``index:value``."""
-    from scipy.sparse import csr_array
-
-    from sureline.data import Batch
-
+def _explain_numbers(model: Any, text: str) -> Explanation:
+    """The explanation of a model of numbers for a line of ``index:value``."""
     indices, values = _read_numbers(text)
-    width = int(indices.max(initial=-1)) + 1
-    row = csr_array((values, indices, np.array([0, indices.size])), shape=(1, max(width, 1)))
-    answers = answer(model, Batch(matrix=row, source="the line"))
-    classes = model.classes_.tolist()
-    predicted = answers.label.tolist()[0]
-    chosen = predicted if wanted is None else wanted
-    k = classes.index(chosen)
-    chance = None if answers.probabilities is None else float(answers.probabilities[0, k])
-    # Of two classes, the first has the second's score with its sign turned.
-    sign = -1.0 if len(classes) == 2 and k == 0 else 1.0
-    column = 0 if len(classes) <= 2 else k
-    state = np.asarray(indices) + 1
-    means = sign * _of_column(model, model._learner().weights(model._state), -1.0, column)
-    constant = float(means[0]) * float(model.fit_intercept)
-    shares = means[state] * values
-    spreads, spread = None, None
-    if model._has_variance:
-        variances = _of_column(model, model._variances("variance_"), 1.0, column)
-        spreads = variances[state]
-        mean_and_deviation = model._moments(row_of(model, row))
-        spread = float(np.square(mean_and_deviation[1].reshape(1, -1)[0, column]))
-    features = tuple(
-        Share(
-            str(indices[j]),
-            float(means[state[j]]),
-            None if spreads is None else float(spreads[j]),
-            float(values[j]),
-            float(shares[j]),
-        )
-        for j in range(indices.size)
-    )
-    reasons = Reasons(float(shares.sum()) + constant, spread, constant, features, 0.0)
-    return reasons, chosen, predicted, chance
-
-
-def row_of(model: Any, row: Any) -> Any:
-    """A row as wide as the model."""
-    from scipy.sparse import csr_array
-
-    width = model._state.features
-    model.n_features_in_ = width
-    return csr_array((row.data, row.indices, row.indptr), shape=(1, width))
-
-
-def _of_column(model: Any, columns: Any, sign: float, column: int) -> Any:
-    """The numbers of one class for all features, the constant one first."""
-    return np.asarray(model._combined(columns, sign)[:, column], np.float64)
+    rows = Rows(np.array([0, indices.size]), indices.astype(np.int32), values.astype(model.dtype))
+    padded: LinearModel = model.model_.padded(int(indices.max(initial=-1)) + 1)
+    return padded.explain_row(rows, [str(index) for index in indices.tolist()], top=2**31)
 
 
 def _read_numbers(text: str) -> tuple[Any, Any]:

@@ -11,7 +11,6 @@ import numpy as np
 from sureline.cli.describe import describe_model
 from sureline.cli.model_files import columns_of, open_model
 from sureline.estimators import TextClassifier
-from sureline.estimators.asking import online_of
 from sureline.estimators.stream import count_features
 from sureline.model.file import read, verify
 
@@ -26,10 +25,10 @@ def find_facts(path: str, top: int, check: bool) -> dict[str, Any]:
     """All about the model in a file; with `check`, its checksum is compared."""
     opened = verify(path) if check else read(path)
     model, notes = open_model(path)
-    online: Any = online_of(model)
+    online: Any = getattr(model, "estimator_", model)
     texts = isinstance(model, TextClassifier)
     described = describe_model(model)
-    state = model._state
+    state = model.model_.state
     return {
         "file": path,
         "bytes": Path(path).stat().st_size,
@@ -42,7 +41,7 @@ def find_facts(path: str, top: int, check: bool) -> dict[str, Any]:
         "rule": described["rule"],
         "parameters": _plain(online.get_params(deep=False), *(STEERING if texts else ())),
         "texts": _plain(model.get_params(deep=False), "estimator") if texts else None,
-        "scheme": getattr(model._known.scheme, "version", None) if texts else None,
+        "scheme": getattr(model.model_.tokenizer, "version", None) if texts else None,
         "classes": model.classes_.tolist(),
         "features": count_features(model),
         "passes": int(model.n_iter_),
@@ -128,7 +127,7 @@ def _top_numbers(model: Any, label: Any, top: int) -> list[tuple[str, float, flo
         weights = -weights
     variances = None
     bound = weights
-    if model._has_variance:
+    if model.has_variance:
         variances = model.variance_[0 if model.classes_.size <= 2 else k].astype(np.float64)
         bound = weights - np.sqrt(variances)
     best = np.argsort(-bound, kind="stable")[:top]

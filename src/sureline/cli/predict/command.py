@@ -105,14 +105,14 @@ def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInp
 
     from sureline.cli.model_files import columns_of, open_model
     from sureline.cli.paths import check_not_an_input
-    from sureline.estimators.stream import answer
+    from sureline.estimators.stream import predict_batch
 
     loaded, notes = open_model(model)
     for option, wanted in (
         ("--proba", output.proba),
         ("--min-confidence", output.min_confidence is not None),
     ):
-        if wanted and not loaded._has_variance:
+        if wanted and not loaded.has_variance:
             raise InvalidParameter(
                 f"{option} needs probabilities, but the rule of {model} keeps no variances"
             )
@@ -123,7 +123,7 @@ def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInp
         writer = make_writer(kind, file)
         rows = 0
         for batch in reader:
-            answers = answer(loaded, batch)
+            answers = predict_batch(loaded, batch)
             kept = _kept(batch, reader) if output.keep else {}
             writer.write(_columns(answers, loaded.classes_, kept, output))
             rows += len(batch)

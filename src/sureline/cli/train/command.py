@@ -201,11 +201,11 @@ def train(
     with loading(output.quiet):
         from sureline.cli.settings import Settings
         from sureline.cli.train.run import Interrupted, Plan, Training
-        from sureline.estimators.parallel.shards import count_jobs
+        from sureline.estimators.parallel.thread_pool import count_threads
 
     jobs = learning.values["n_jobs"]
     try:
-        threads = count_jobs(jobs, "--jobs")
+        threads = count_threads(jobs, "--jobs")
     except InvalidParameter:
         raise InvalidParameter(
             f"--jobs takes a number of threads, or -1 for one per core, got {jobs}"

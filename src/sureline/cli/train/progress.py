@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
-from sureline.estimators.stream import Counts
+from sureline.model.linear import Counts
 
 HEADER = (
     f"{'examples':>12} {'classes':>7} {'features':>11} {'error':>9} {'since':>9} {'changing':>9}"

@@ -28,10 +28,10 @@ from sureline.cli.train.interrupt import Patience
 from sureline.cli.train.progress import Moment, Progress, difference
 from sureline.data import Batch, LongestRun, Reader, shuffle_rows
 from sureline.errors import DataError, InvalidParameter, ModelFileError
-from sureline.estimators.asking import online_of
 from sureline.estimators.file import save
-from sureline.estimators.stream import Counts, Stream, typed_labels
-from sureline.model.learner import AGAIN, NEW, READ, Turn
+from sureline.estimators.stream import StreamTrainer, typed_labels
+from sureline.model.learner import AGAIN, COUNTED, NEW, Turn
+from sureline.model.linear import Counts
 
 MB = 2**20
 # So many rows of one label at the beginning of an input that keeps its order are worth a warning.
@@ -89,7 +89,7 @@ class Finished:
     """What a run has led to."""
 
     model: Any
-    stream: Stream
+    stream: StreamTrainer
     position: Position
     seconds: float
     skipped: int
@@ -124,7 +124,7 @@ class Training:
         self.plan, self.progress, self.say, self.warn = plan, progress, say, warn
         self.patience = Patience()
         self.position = Position()
-        self.stream: Stream | None = None
+        self.stream: StreamTrainer | None = None
         self.columns: dict[str, Any] = {}
         self._check_places()
         plan.settings.check()
@@ -177,9 +177,9 @@ class Training:
             with self.patience.working():
                 self._note_course(stream)
                 notes = {"columns": self.columns, "curve": self.position.curve}
-                save(stream.model, self.plan.model, notes)
+                save(stream.classifier, self.plan.model, notes)
         return Finished(
-            stream.model, stream, self.position, perf_counter() - begun, self.position.skipped
+            stream.classifier, stream, self.position, perf_counter() - begun, self.position.skipped
         )
 
     def _begin(self) -> None:
@@ -223,11 +223,11 @@ class Training:
         self._saved = self.position.examples
         self.say(f"going on from {plan.checkpoint}, after {self.position.examples:,} examples")
 
-    def _adopt(self, model: Any, labels: Sequence[Any] = ()) -> Stream:
-        self.stream = Stream(model, self.plan.classes, labels, self.plan.jobs)
+    def _adopt(self, model: Any, labels: Sequence[Any] = ()) -> StreamTrainer:
+        self.stream = StreamTrainer(model, self.plan.classes, labels, self.plan.jobs)
         return self.stream
 
-    def _counts(self, stream: Stream) -> Counts:
+    def _counts(self, stream: StreamTrainer) -> Counts:
         """What this run has counted."""
         return difference(stream.counts, Counts(*self.position.base))
 
@@ -250,7 +250,7 @@ class Training:
             if replaying:
                 batches = self._replay(batches, replaying)
                 replaying = 0
-            turn = AGAIN if number else READ if plan.count_first else NEW
+            turn = AGAIN if number else COUNTED if plan.count_first else NEW
             for batch in batches:
                 self._take(batch, turn)
             with self.patience.working():
@@ -270,7 +270,7 @@ class Training:
         """Stand at the beginning of the next pass."""
         position = self.position
         if self.stream is not None:
-            self.stream.gather()
+            self.stream.merge_shards()
         position.passes += 1
         position.rows, position.digest = 0, [0, 0]
         position.random = random_state(self.rng)
@@ -353,13 +353,13 @@ class Training:
                 if self.plan.checkpoint is not None:
                     position.digest = add_rows(position.digest, piece)
                     if position.examples % self.plan.every == 0:
-                        stream.gather()
+                        stream.merge_shards()
                         self._save_checkpoint()
             self._done += piece.text.nbytes if piece.text is not None else piece.nbytes
             self.progress.tell(self._moment(stream))
             start = stop
 
-    def _note_course(self, stream: Stream) -> None:
+    def _note_course(self, stream: StreamTrainer) -> None:
         """Note how many examples have been learned, and mistaken beforehand."""
         counts, curve = self._counts(stream), self.position.curve
         if counts.seen > (curve[-1][0] if curve else 0):
@@ -373,7 +373,7 @@ class Training:
             stops.append(examples - examples % self.plan.every + self.plan.every)
         return min((stop - examples for stop in stops if stop is not None), default=2**62)
 
-    def _stream_for(self, batch: Batch) -> Stream:
+    def _stream_for(self, batch: Batch) -> StreamTrainer:
         """The stream into the model, which the first rows decide the kind of."""
         stream = self.stream
         if stream is None:
@@ -391,13 +391,13 @@ class Training:
             stream = self._adopt(model, self.watch.labels if self.plan.shuffle else ())
         return stream
 
-    def _moment(self, stream: Stream) -> Moment:
+    def _moment(self, stream: StreamTrainer) -> Moment:
         """How far the run has come."""
         return Moment(
             self.position.examples,
             self._counts(stream),
-            stream.classes,
-            stream.features,
+            stream.n_classes,
+            stream.n_features,
             self._done,
             self._share(),
         )
@@ -414,12 +414,12 @@ class Training:
 
     # -- the end -------------------------------------------------------------------------------
 
-    def _finished(self) -> Stream:
+    def _finished(self) -> StreamTrainer:
         """The stream, if something has been learned that can tell classes apart."""
         stream = self.stream
         if stream is None or not stream.counts.seen:
             raise DataError("no row has a weight above 0, so that nothing was learned")
-        classes = stream.model.classes_.tolist()
+        classes = stream.classifier.classes_.tolist()
         if len(classes) < 2:
             raise DataError(
                 f"all {self.position.examples:,} rows have the label {classes[0]!r}; to tell "
@@ -427,7 +427,7 @@ class Training:
             )
         stream.settle()
         if self.plan.continued is None:
-            online_of(stream.model).n_iter_ = stream.model.n_iter_ = self.plan.passes
+            stream.classifier.n_iter_ = self.plan.passes
         return stream
 
     def _save_checkpoint(self) -> bool:
@@ -437,7 +437,7 @@ class Training:
             return False
         if self.plan.count_first and not self.position.examples:
             return False  # a run that has learned nothing counts from the beginning
-        if not stream.model.__sklearn_is_fitted__():
+        if not stream.classifier.__sklearn_is_fitted__():
             return False
         stream.settle()
         run = {
@@ -445,7 +445,7 @@ class Training:
             "inputs": self.inputs,
             "position": self.position.as_json(),
         }
-        save(stream.model, self.plan.checkpoint, {"columns": self.columns, "run": run})
+        save(stream.classifier, self.plan.checkpoint, {"columns": self.columns, "run": run})
         self._saved = self.position.examples
         return True
 

@@ -190,7 +190,7 @@ def _candidates(
     if not texts or not search.needs_texts(options):
         search.check_text_options(options, "tune")
         return made
-    TextClassifier(**options)._scheme()
+    TextClassifier(**options).tokenizer()
     return [candidate.around_texts(options) for candidate in made]
 
 

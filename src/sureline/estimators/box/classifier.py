@@ -19,7 +19,7 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.box.bounds import PACBayesBound, bound_error
 from sureline.estimators.box.file import box_from_parts, box_parts
 from sureline.estimators.box.solver import BoxSolver, Floats, Sample, Stream, spread
-from sureline.estimators.file import Saving
+from sureline.estimators.file import FileMixin
 from sureline.estimators.input_rows import as_rows
 from sureline.estimators.validation import check_whole, choose_class_weights
 from sureline.features.rows import Rows
@@ -50,7 +50,7 @@ def with_streams(method: F) -> F:
     return cast(F, available_if(_streams)(method))
 
 
-class BoxClassifier(Saving, ClassifierMixin, BaseEstimator):
+class BoxClassifier(FileMixin, ClassifierMixin, BaseEstimator):
     """A box of weight vectors, as large as may be, of which even the worst does well.
 
     Learning finds the box that minimises the average loss of its worst weight vector on every
@@ -563,11 +563,13 @@ class BoxClassifier(Saving, ClassifierMixin, BaseEstimator):
     _seen: tuple[float, float, Floats]  # of the last fit: examples, largest norm², by feature
     _constant: float
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The metadata and tensors of the model file."""
         return box_parts(self)
 
     @classmethod
-    def _from_parts(cls, metadata: Any, tensors: Any) -> Self:
+    def from_parts(cls, metadata: Any, tensors: Any) -> Self:
+        """The classifier whose file has these metadata and tensors."""
         return cast(Self, box_from_parts(cls, metadata, tensors))
 
     @property

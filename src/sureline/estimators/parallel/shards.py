@@ -1,172 +1,114 @@
-"""Several threads for one model: each learns a part of the rows into a copy; then they rejoin.
+"""Several threads for one model: each learns part of the rows into a copy; then they are merged.
 
-Row i of a round goes to shard i mod n, and shards are rejoined in order. So the result depends on
-the rows, on the number of jobs and on where rounds end, but neither on how the rows are cut into
+Row i of a round goes to shard i mod n, and shards are merged in order. So the result depends on the
+rows, on the number of threads and on where rounds end, but neither on how the rows are cut into
 batches nor on which thread is faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import replace
-from numbers import Integral
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
+from sureline.estimators.parallel.thread_pool import ThreadPool
 from sureline.features.rows import Rows
-from sureline.model import State
 from sureline.model.learner import NEW, Examples, Floats, Learner, Turn
-from sureline.model.merge.shards import Copies
+from sureline.model.linear import Labels, LinearModel
+from sureline.model.merge.shards import ShardStates
+from sureline.model.state import State
 
-A = TypeVar("A")
-B = TypeVar("B")
+M = TypeVar("M", bound=LinearModel)
 
 
-def count_jobs(n_jobs: Any, owner: str) -> int:
-    """How many threads `n_jobs` asks for, as scikit-learn reads it."""
-    if n_jobs is not None and (
-        not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
-    ):
+def check_copies(state: State, threads: int, limit_gb: float, owner: str) -> None:
+    """Refuse more copies of a state than memory allows."""
+    one = state.layout.size_gb(state.features, state.table.shape[2])
+    if threads > 1 and one * (threads + 1) > limit_gb:
         raise InvalidParameter(
-            f"{owner}: n_jobs must be None or a whole number other than 0 (-1 for all cores), got "
-            f"{n_jobs!r}"
+            f"{owner}: n_jobs={threads} learns in as many copies of the model, which with the model"
+            f" would take {one * (threads + 1):.3g} GB, more than memory_limit_gb={limit_gb:g}; use"
+            " fewer jobs, or raise memory_limit_gb"
         )
-    count: Any = effective_n_jobs
-    return int(count(None if n_jobs is None else int(n_jobs)))
 
 
-class Crew:
-    """Threads that work side by side; they end with the `with` block, or with the crew.
-
-    Parameters
-    ----------
-    jobs : int
-        How many.
-    """
-
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
-        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="sureline")
-
-    def start(self, work: Callable[..., B], *arguments: Any) -> Future[B]:
-        """Let a thread begin to work; the future has what it makes."""
-        return self._threads.submit(work, *arguments)
-
-    def run(self, work: Callable[[A], B], things: Iterable[A]) -> list[B]:
-        """What `work` makes of each thing, in order. Of several errors the first one is raised."""
-        futures = [self._threads.submit(work, thing) for thing in things]
-        wait(futures)
-        return [future.result() for future in futures]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._threads.shutdown()
-
-
-class Rounds:
-    """Rows that lie in memory, learned in rounds of all threads.
+class ShardedPass:
+    """Rows in memory, learned into a state by all threads of a pool, pass after pass.
 
     Parameters
     ----------
     learner : Learner
         What learns.
     state : State
-        What is learned; it changes at the end of each round.
-    crew : Crew
-        The threads.
+        What is learned; it changes at the end of each pass.
+    pool : ThreadPool
+        The threads, one per shard.
     """
 
-    def __init__(self, learner: Learner, state: State, crew: Crew) -> None:
-        self.learner, self.crew = learner, crew
-        self.copies = Copies(state, crew.jobs, crew.run)
+    def __init__(self, learner: Learner, state: State, pool: ThreadPool) -> None:
+        self._learner, self._pool = learner, pool
+        self._shards = ShardStates(state, pool.threads, pool.run)
 
-    def learn(self, given: Examples, turn: Turn = NEW) -> None:
-        """Learn examples as `Learner.learn` does, in one round."""
-        jobs, states = self.crew.jobs, self.copies.states
+    def learn(self, examples: Examples, turn: Turn = NEW) -> None:
+        """Learn examples as `Learner.learn` does, each shard its part, and merge."""
+        threads, states, learner = self._pool.threads, self._shards.states, self._learner
 
         def learn(number: int) -> None:
-            own = np.ascontiguousarray(given.order[number::jobs])
-            self.learner.learn(states[number], *given._replace(order=own), turn)
+            own = np.ascontiguousarray(examples.order[number::threads])
+            learner.learn(states[number], examples._replace(order=own), turn)
 
-        # To learn nothing compiles what is needed, once for all threads.
-        self.learner.learn(self.copies.state, *given._replace(order=given.order[:0]), turn)
-        self.crew.run(learn, range(jobs))
-        self.copies.rejoin(self.learner, self.learner.floor)
-
-
-def check_copies(state: State, jobs: int, limit_gb: float, owner: str) -> None:
-    """Refuse more copies of a state than there may be memory for."""
-    one = state.layout.size_gb(state.features, state.table.shape[2])
-    if jobs > 1 and one * (jobs + 1) > limit_gb:
-        raise InvalidParameter(
-            f"{owner}: n_jobs={jobs} learns in as many copies of the model, which would take "
-            f"{one * (jobs + 1):.3g} GB with it, more than memory_limit_gb={limit_gb:g}; use fewer "
-            "jobs, or raise memory_limit_gb"
-        )
+        # Learning nothing compiles what is needed, once for all threads.
+        learner.learn(self._shards.state, examples._replace(order=examples.order[:0]), turn)
+        self._pool.run(learn, range(threads))
+        self._shards.merge(learner, learner.floor)
 
 
-class Shards:
-    """Copies of an online classifier that learn a stream in turns, row by row.
+class Shards(Generic[M]):
+    """Copies of a model that learn a stream row by row, in turn.
 
     Parameters
     ----------
-    online : OnlineClassifier
-        What learns. It may have learned before; it changes when the shards are gathered.
-    learner : Learner
-        Its learner.
-    crew : Crew
-        The threads, one a shard.
-    owner : str
-        Who is named in messages.
+    model : LinearModel
+        What learns. It may have learned before; it changes when the shards are merged.
+    pool : ThreadPool
+        The threads, one per shard.
     """
 
-    def __init__(self, online: Any, learner: Learner, crew: Crew, owner: str) -> None:
-        self.online, self.learner, self.crew, self.owner = online, learner, crew, owner
-        self.onlines = list[Any]()
-        self._copies: Copies | None = None
+    def __init__(self, model: M, pool: ThreadPool) -> None:
+        self.model, self.pool = model, pool
+        self.shards = list[M]()
+        self._states: ShardStates | None = None
         self._dealt = 0
 
     @property
     def busy(self) -> bool:
-        """Whether anything was learned since the shards were gathered."""
-        return bool(self.onlines)
+        """Whether anything was learned since the shards were merged."""
+        return bool(self.shards)
 
     @property
-    def begun(self) -> list[Any]:
+    def fitted(self) -> list[M]:
         """The shards that have learned anything."""
-        return [online for online in self.onlines if online.__sklearn_is_fitted__()]
+        return [shard for shard in self.shards if shard.fitted]
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """The updates, mistakes and examples of all together."""
-        before = np.zeros(3, np.int64)
-        if self.online.__sklearn_is_fitted__():
-            before = self.online._state.counts
-        return np.asarray(before + sum(each._state.counts - before for each in self.begun))
+        before = self.model.state.counts if self.model.fitted else np.zeros(3, np.int64)
+        return np.asarray(before + sum(shard.state.counts - before for shard in self.fitted))
 
     @property
-    def classes(self) -> int:
+    def n_classes(self) -> int:
         """How many classes are known."""
-        known = [self.online] if self.online.__sklearn_is_fitted__() else self.begun
-        return int(known[0].classes_.size) if known else 0
-
-    @property
-    def features(self) -> int:
-        """How many features there are."""
-        return int(getattr(self.online, "n_features_in_", 0))
+        known = [self.model] if self.model.fitted else self.fitted
+        return int(known[0].classes.size) if known else 0
 
     def learn(
         self,
         rows: Rows,
-        y: NDArray[Any],
+        y: Labels,
         weight: Floats,
         classes: ArrayLike | None,
         width: int,
@@ -178,91 +120,72 @@ class Shards:
         def learn(number: int) -> None:
             own = self.turns(number, y.size)
             if own.size:
-                self.onlines[number]._learn_rows(
-                    self.learner, rows.take(own), y[own], weight[own], classes, width, turn
-                )
+                shard = self.shards[number]
+                shard.learn(rows.take(own), y[own], weight[own], classes, width, turn)
 
-        self.crew.run(learn, range(self.crew.jobs))
-        self.deal(y.size)
+        self.run(learn, y.size)
 
     def begin(self) -> None:
         """Make the copies, if there are none."""
-        if self.onlines:
+        if self.shards:
             return
-        online, jobs = self.online, self.crew.jobs
+        model, threads = self.model, self.pool.threads
         self._dealt = 0
-        self.onlines = [clone(online) for _ in range(jobs)]
-        if not online.__sklearn_is_fitted__():
-            self._copies = None
+        if not model.fitted:
+            self._states = None
+            self.shards = [model.on(model.fresh_state(0, 0)) for _ in range(threads)]
             return
-        if self._copies is None or self._copies.state is not online._state:
-            check_copies(online._state, jobs, online.memory_limit_gb, self.owner)
-            online._state = online._state.writeable()
-            self._copies = Copies(online._state, jobs, self.crew.run)
-        for shard, state in zip(self.onlines, self._copies.states, strict=True):
-            shard._state, shard._labels, shard.classes_ = state, online._labels, online.classes_
+        if self._states is None or self._states.state is not model.state:
+            check_copies(model.state, threads, model.memory_limit_gb, model.owner)
+            model.state = model.state.writeable()
+            self._states = ShardStates(model.state, threads, self.pool.run)
+        self.shards = [model.on(state) for state in self._states.states]
 
     def turns(self, number: int, rows: int) -> NDArray[np.intp]:
-        """Which of the next rows a shard takes."""
-        return np.arange((number - self._dealt) % self.crew.jobs, rows, self.crew.jobs)
+        """Which of the next rows a shard learns."""
+        return np.arange((number - self._dealt) % self.pool.threads, rows, self.pool.threads)
 
-    def deal(self, rows: int) -> None:
-        """So many more rows have been taken."""
+    def run(self, learn: Callable[[int], None], rows: int) -> None:
+        """Let every shard learn its part of so many rows."""
+        self.pool.run(learn, range(self.pool.threads))
         self._dealt += rows
 
-    def gather(self) -> None:
+    def merge(self) -> None:
         """Let the model have all that its shards have learned; the next rows begin a new round."""
-        states = [online._state for online in self.begun]
+        states = [shard.state for shard in self.fitted]
         if states:
             features = max(state.features for state in states)
-            self.rejoin(self.begin_with(features), [None] * len(states))
-        self.onlines = []
+            self.merge_states(self.common_start(features), [None] * len(states))
+        self.shards = []
 
-    def begin_with(self, features: int) -> State:
-        """What all shards began as, with so many features."""
-        if not self.online.__sklearn_is_fitted__():
-            like = self.begun[0]._state
-            fresh: State = like.layout.allocate(features, like.table.shape[2], np.inf, "")
+    def common_start(self, features: int) -> State:
+        """What all shards began as, with exactly so many features."""
+        if not self.model.fitted:
+            like = self.fitted[0].state
+            fresh = like.layout.allocate(features, like.table.shape[2], np.inf, "")
             fresh.wide, fresh.used = like.wide, like.used
             return fresh
-        state: State = self.online._state
-        if state.features == features:
-            return state
-        rows = state.layout.allocate(features, state.table.shape[2], np.inf, "")
-        have = min(state.features, features) + 1
-        rows.table[:have] = state.table[:have]
-        rows.stamps[:have] = state.stamps[:have]
-        rows.covariance[:, :have, :have] = state.covariance[:, :have, :have]
-        rows.tallies[:have] = state.tallies[:have]
-        return replace(
-            state,
-            table=rows.table,
-            stamps=rows.stamps,
-            covariance=rows.covariance,
-            tallies=rows.tallies,
-        )
+        return self.model.state.resized(features)
 
-    def rejoin(
+    def merge_states(
         self,
         start: State,
         places: Sequence[NDArray[np.intp] | None],
         publish: Callable[[], None] | None = None,
     ) -> None:
-        """Rejoin the shards, whose features have these places in `start`.
+        """Merge the shards, whose features have these places in `start`.
 
-        `publish` lets everybody see what else has changed, in the same moment.
+        `publish` makes what else has changed visible at the same moment.
         """
-        states, copies = [online._state for online in self.begun], self._copies
-        with self.online._gate.change():
-            if copies is None or any(
-                state is not copy for state, copy in zip(states, copies.states, strict=True)
+        states, merged = [shard.state for shard in self.fitted], self._states
+        with self.model.lock.write():
+            if merged is None or any(
+                state is not copy for state, copy in zip(states, merged.states, strict=True)
             ):
                 learned = list(zip(states, places, strict=True))
-                copies = Copies(start, len(states), self.crew.run, learned)
-                self._copies = None
-            copies.rejoin(self.learner, self.learner.floor)
-            self.online._publish(copies.state, self.begun[0]._labels)
+                merged = ShardStates(start, len(states), self.pool.run, learned)
+                self._states = None
+            merged.merge(self.model.learner, self.model.learner.floor)
+            self.model.publish(merged.state, self.fitted[0].labels)
             if publish is not None:
                 publish()
-        if not hasattr(self.online, "n_iter_"):
-            self.online.n_iter_ = 1

@@ -1,4 +1,4 @@
-"""How many texts of each class have had each feature, and how values are weighed by that."""
+"""Class counts of a vectorizer: how many texts of each class had each feature; weighting by it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sureline.model.state import Layout, State
 Labels = NDArray[Any]
 
 
-class TextCounts:
-    """Counts for a transformer of texts: a state of which nothing but the counts is used.
+class ClassCounts:
+    """Class counts of a vectorizer: a state of which only the counts are used.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class TextCounts:
             raise DataError(
                 f'TextFeatures: weighting="nb" compares two classes, but there are {every.size}: '
                 f"{', '.join(map(repr, every[:5].tolist()))}{', …' if every.size > 5 else ''}; "
-                'choose weighting="idf", or TextClassifier, which weighs for any number'
+                'choose weighting="idf", or TextClassifier, which takes any number'
             )
         if self.labels.size == 1 and every[0] != self.labels[0]:
             self.state.swap()
@@ -62,7 +62,7 @@ class TextCounts:
         return np.searchsorted(every, labels).astype(np.int64)
 
     def check_two(self) -> None:
-        """Refuse to weigh by classes where there are not two."""
+        """Refuse to weight by classes where there are not two."""
         if self.labels.size < 2:
             held = f"one class only, {self.labels.tolist()[0]!r}" if self.labels.size else "none"
             raise DataError(
@@ -82,8 +82,8 @@ class TextCounts:
             features = int(kept.max(initial=-1)) + 1
             self.state = self.state.with_features(features, math.inf, "").with_rows(kept)
 
-    def weigh(self, rows: Rows, normalize: bool, features: int) -> Rows:
-        """The same rows with their values weighed, and scaled to length 1 if wanted."""
+    def weighted(self, rows: Rows, normalize: bool, features: int) -> Rows:
+        """The rows with weighted values, scaled to length 1 on request."""
         if self.weighting is None:
             return rows
         state = self.state.with_features(features, math.inf, "").writeable()
@@ -92,13 +92,19 @@ class TextCounts:
             return _scaled(rows, ratios(state.tallies, state.tokens, rows.indices), normalize)
         values, order = np.zeros_like(rows.data), np.arange(len(rows))
         WEIGH_ROWS.compiled(state.layout.dtype)(
-            *(*rows, np.zeros(0, np.int64), order, state.tallies, state.tokens),
-            *(False, normalize, values),
+            *rows,
+            np.zeros(0, np.int64),
+            order,
+            state.tallies,
+            state.tokens,
+            False,
+            normalize,
+            values,
         )
         return Rows(rows.indptr, rows.indices, values)
 
-    def add(self, other: TextCounts, places: NDArray[Any] | None, features: int) -> None:
-        """Add the counts of another, whose features lie at these places, or at the same."""
+    def add(self, other: ClassCounts, places: NDArray[Any] | None, features: int) -> None:
+        """Add the counts of another, whose features have these places, or the same."""
         if self.weighting is None:
             return
         state = self.state = self.state.with_features(features, math.inf, "").writeable()
@@ -117,7 +123,7 @@ class TextCounts:
 
 
 def ratios(tallies: Any, tokens: Any, indices: NDArray[Any]) -> NDArray[np.float64]:
-    """How much more often the second of two classes has each feature, as a logarithm.
+    """The logarithm of how much more often the second of two classes has each feature.
 
     One text is spread over both classes in proportion, as for the prior of `TextClassifier`.
     """

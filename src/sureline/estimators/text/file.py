@@ -1,4 +1,4 @@
-"""A text classifier, or a transformer of texts, as metadata and tensors, and back."""
+"""Classifiers and vectorizers of texts as metadata and tensors, and back."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import numpy as np
 from sureline.errors import InvalidParameter, ModelFileError
 from sureline.estimators.file import (
     class_named,
-    classifier_from_parts,
     classifier_parts,
+    learner_from,
     parameters_from_json,
     parameters_to_json,
+    state_into,
 )
 from sureline.estimators.online import OnlineClassifier
-from sureline.estimators.text.knowledge import Knowledge
+from sureline.features.hashing import Hashing, NamedColumns
 from sureline.features.names import Names
+from sureline.features.tokenizer import Tokenizer
 from sureline.features.unicode_tables import VERSION
-from sureline.features.vocabulary import Hashing, Held, Named, Vocabulary, filled
+from sureline.features.vocabulary import Vocabulary, VocabularyArrays, fill_table
 from sureline.model.serialize import (
     LARGEST,
     MOST_FEATURES,
@@ -34,91 +36,99 @@ from sureline.model.serialize import (
     text_of,
     whole,
 )
+from sureline.model.text import TextModel
 
 if TYPE_CHECKING:
     from sureline.estimators.text.classifier import TextClassifier
     from sureline.estimators.text.vectorizer import TextFeatures
-    from sureline.features.tokenizer import Scheme
 
 LIMIT_GB = 4.0  # the most memory that the counts of a transformer may take when a file is opened
 PLACES = 2**40  # more than any table has
 
 
-def text_parts(model: TextClassifier) -> tuple[dict[str, Json], Tensors]:
-    """What the file of a text classifier holds: metadata and tensors."""
-    known = model._known
-    columns, online = known.columns, known.online
-    metadata, tensors = _reading_parts(model, known.scheme, columns)
+def text_parts(classifier: TextClassifier) -> tuple[dict[str, Json], Tensors]:
+    """The metadata and tensors of a text classifier's file."""
+    model = classifier.model_
+    columns = model.columns
+    metadata, tensors = _column_parts(classifier, model.tokenizer, columns)
     # With a vocabulary, the next feature's row stands for unknown ones.
     features = columns.features + isinstance(columns, Vocabulary)
-    state = online._state.with_features(features, np.inf, "")
-    if state is not online._state:
-        with model._gate.change():
-            online._state = state
-    promised = features if isinstance(columns, Hashing) else None
-    metadata["online"], weights = classifier_parts(online, features, promised)
+    state = model.state.with_features(features, np.inf, "")
+    if state is not model.state:
+        with model.lock.write():
+            model.state = state
+    expected = features if isinstance(columns, Hashing) else None
+    estimator, n_iter = classifier.estimator_, classifier.n_iter_
+    metadata["online"], weights = classifier_parts(estimator, model, features, expected, n_iter)
     return metadata, tensors | weights
 
 
-def _reading_parts(
-    model: TextClassifier | TextFeatures, scheme: Scheme, columns: Vocabulary | Hashing
+def _column_parts(
+    model: TextClassifier | TextFeatures, tokenizer: Tokenizer, columns: Vocabulary | Hashing
 ) -> tuple[dict[str, Json], Tensors]:
-    """How a model reads texts, and its columns."""
+    """The parameters, the tokenizer's version and the columns."""
     metadata: dict[str, Json] = {
         "estimator": type(model).__name__,
         "parameters": parameters_to_json(model),
-        "scheme": scheme.version,
+        "scheme": tokenizer.version,
     }
-    names = columns.held.names
+    names = columns.arrays.names
     tensors: Tensors
     if isinstance(columns, Hashing):
-        named, since, letters = (int(size) for size in columns.held.sizes)
-        metadata["columns"] = {"kind": "hash", "bits": scheme.bits, "named": named, "since": since}
-        tensors = {"named_columns": columns.held.columns[:named]}
+        named, since, letters = (int(size) for size in columns.arrays.sizes)
+        metadata["columns"] = {
+            "kind": "hash",
+            "bits": tokenizer.bits,
+            "named": named,
+            "since": since,
+        }
+        tensors = {"named_columns": columns.arrays.columns[:named]}
     else:
-        named, taken, letters = (int(size) for size in columns.held.sizes)
+        named, taken, letters = (int(size) for size in columns.arrays.sizes)
         metadata["columns"] = {"kind": "vocabulary", "features": named, "taken": taken}
-        table = filled(columns.keys(), *columns.waiting())  # however it has grown
-        tensors = {"vocabulary": table, "seen": columns.held.seen[:named]}
+        table = fill_table(columns.keys(), *columns.waiting())  # however it has grown
+        tensors = {"vocabulary": table, "seen": columns.arrays.seen[:named]}
     tensors |= {"name_ends": names.ends[:named], "names": names.letters[:letters]}
     return metadata, tensors
 
 
-def features_parts(model: TextFeatures) -> tuple[dict[str, Json], Tensors]:
-    """What the file of a transformer of texts holds: metadata and tensors."""
-    columns, counts = model._columns_, model._counts_
-    if counts.weighting != model.weighting or model._checked() != model._scheme_:
+def vectorizer_parts(vectorizer: TextFeatures) -> tuple[dict[str, Json], Tensors]:
+    """The metadata and tensors of a vectorizer's file."""
+    columns, counts = vectorizer.columns_, vectorizer.class_counts_
+    if counts.weighting != vectorizer.weighting or (
+        vectorizer.tokenizer() != vectorizer.tokenizer_
+    ):
         raise ModelFileError(
-            "cannot save TextFeatures: set_params has changed how texts are read or weighed since "
-            "it was fitted; change it back, or fit anew"
+            "cannot save TextFeatures: set_params has changed how texts are read or weighted since "
+            "it was fitted; change it back, or fit again"
         )
-    metadata, tensors = _reading_parts(model, model._scheme_, columns)
+    metadata, tensors = _column_parts(vectorizer, vectorizer.tokenizer_, columns)
     if counts.weighting is not None:
         state = counts.state.with_features(columns.features, np.inf, "")
-        promised = columns.features if isinstance(columns, Hashing) else None
-        stored = state_parts(state, LIMIT_GB, columns.features, promised)
+        expected = columns.features if isinstance(columns, Hashing) else None
+        stored = state_parts(state, LIMIT_GB, columns.features, expected)
         metadata["state"], tensors = stored[0], tensors | stored[1]
         if counts.labels.size:
             metadata["labels"] = labels_to_json(counts.labels)
     return metadata, tensors
 
 
-def features_from_parts(
+def vectorizer_from_parts(
     cls: type[TextFeatures], metadata: Mapping[str, Json], tensors: Mapping[str, Array]
 ) -> TextFeatures:
-    """The transformer of texts whose file holds these metadata and tensors."""
-    model: TextFeatures = parameters_from_json(cls, member(metadata, "parameters", dict))
+    """The vectorizer whose file has these metadata and tensors."""
+    vectorizer: TextFeatures = parameters_from_json(cls, member(metadata, "parameters", dict))
     _check_version(metadata)
     try:
-        model._begin()
+        vectorizer.begin()
     except (InvalidParameter, TypeError, ValueError) as problem:
         raise ModelFileError(f"its parameters do not exist: {problem}") from None
-    model._columns_ = columns = _columns(model, member(metadata, "columns", dict), tensors, False)
-    counts = model._counts_
+    columns = _columns(vectorizer, member(metadata, "columns", dict), tensors, False)
+    vectorizer.columns_, counts = columns, vectorizer.class_counts_
     if counts.weighting is not None:
-        promised = columns.features if isinstance(columns, Hashing) else None
+        expected = columns.features if isinstance(columns, Hashing) else None
         fields = member(metadata, "state", dict)
-        state = state_from_parts(counts.state.layout, fields, tensors, LIMIT_GB, promised)
+        state = state_from_parts(counts.state.layout, fields, tensors, LIMIT_GB, expected)
         if state.features != columns.features or state.wide or state.used != 1:
             raise ModelFileError(
                 f"it has counts for {state.features:,} features, expected {columns.features:,}"
@@ -130,15 +140,15 @@ def features_from_parts(
             counts.labels = labels_from_json(metadata["labels"])
             if counts.labels.size > 2 or (np.sort(counts.labels) != counts.labels).any():
                 raise ModelFileError("it has labels that are not two at most, and sorted")
-    return model
+    return vectorizer
 
 
 def _check_version(metadata: Mapping[str, Json]) -> None:
-    """Refuse a file that reads texts otherwise than this sureline does."""
+    """Refuse a file of another version of the tokenizer."""
     version = whole(metadata, "scheme", 1, LARGEST)
     if version != VERSION:
         raise ModelFileError(
-            f"it reads texts by version {version} of the scheme, this sureline by version "
+            f"it reads texts by version {version} of the tokenizer, this sureline by version "
             f"{VERSION}; upgrade sureline"
         )
 
@@ -146,32 +156,37 @@ def _check_version(metadata: Mapping[str, Json]) -> None:
 def text_from_parts(
     cls: type[TextClassifier], metadata: Mapping[str, Json], tensors: Mapping[str, Array]
 ) -> TextClassifier:
-    """The text classifier whose file holds these metadata and tensors."""
-    older = {"weighting": None, "calibration": None}  # what once there was none of
+    """The text classifier whose file has these metadata and tensors."""
+    older = {"weighting": None, "calibration": None}  # files from before these existed
     parameters = {**older, **member(metadata, "parameters", dict)}
-    model: TextClassifier = parameters_from_json(cls, parameters)
+    classifier: TextClassifier = parameters_from_json(cls, parameters)
     _check_version(metadata)
     try:
-        scheme = model._scheme()
-        model._chosen()
+        tokenizer = classifier.tokenizer()
+        classifier.chosen_estimator()
     except (InvalidParameter, TypeError, ValueError) as problem:
         raise ModelFileError(f"its parameters do not exist: {problem}") from None
-    columns = _columns(model, member(metadata, "columns", dict), tensors)
+    columns = _columns(classifier, member(metadata, "columns", dict), tensors)
     stored = member(metadata, "online", dict)
     kind = class_named(text_of(stored, "estimator"))
     if not issubclass(kind, OnlineClassifier):
         raise ModelFileError(f"its weights are those of a {kind.__name__}")
-    promised = columns.features if isinstance(columns, Hashing) else None
-    online = classifier_from_parts(kind, stored, tensors, promised, model._weighs)
+    estimator = parameters_from_json(kind, member(stored, "parameters", dict))
+    normalize = bool(classifier.normalize)
+    try:
+        weighting = classifier.resolved_weighting(estimator)
+    except InvalidParameter as problem:
+        raise ModelFileError(f"its parameters do not exist: {problem}") from None
+    learner = learner_from(estimator, weighting, normalize)
+    model = TextModel(learner, tokenizer, columns, normalize, estimator.memory_limit_gb)
+    state_into(model, stored, tensors, columns.features if isinstance(columns, Hashing) else None)
     expected = columns.features + isinstance(columns, Vocabulary)
-    if online._state.features != expected:
+    if model.state.features != expected:
         raise ModelFileError(
-            f"it has weights for {online._state.features:,} features, expected {expected:,}"
+            f"it has weights for {model.state.features:,} features, expected {expected:,}"
         )
-    model._known = Knowledge(scheme, columns, online, model._options())
-    model.n_iter_ = online.n_iter_
-    online.__dict__["_own_gate"] = model._gate
-    return model
+    classifier.adopt(estimator, model, whole(stored, "n_iter", 0, LARGEST))
+    return classifier
 
 
 def _columns(
@@ -191,7 +206,7 @@ def _columns(
     names = Names(ends, letters)
     last = int(ends[-1]) if ends.size else 0
     if model.features == "hash":
-        hashing: Hashing = model._columns(naming)
+        hashing: Hashing = model.empty_columns(naming)
         count = whole(fields, "named", 0, MOST_FEATURES)
         since = whole({"since": 0, **fields}, "since", 0, PLACES)
         named = _tensor(tensors, "named_columns", "int32")
@@ -203,11 +218,11 @@ def _columns(
             return hashing
         bits = np.zeros(hashing.features, np.bool_)
         bits[named] = True
-        hashing.held = Named(
+        hashing.arrays = NamedColumns(
             np.packbits(bits, bitorder="little"), named, np.array([count, since, last]), names
         )
         return hashing
-    columns: Vocabulary = model._columns(naming)
+    columns: Vocabulary = model.empty_columns(naming)
     count = whole(fields, "features", 0, MOST_FEATURES)
     taken = whole(fields, "taken", 0, PLACES)
     seen = _tensor(tensors, "seen", "int64")
@@ -222,7 +237,7 @@ def _columns(
             f"its vocabulary has {places:,} places for {taken:,} features, expected a power of two "
             "and twice as many at least"
         )
-    columns.held = Held(table, seen, np.array([count, taken, last]), names)
+    columns.arrays = VocabularyArrays(table, seen, np.array([count, taken, last]), names)
     return columns
 
 

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 from sureline.declaration import declared, validate
 from sureline.errors import InvalidParameter
-from sureline.features.tokenizer import Scheme
-from sureline.features.vocabulary import Hashing, Vocabulary
+from sureline.features.hashing import Hashing
+from sureline.features.tokenizer import Tokenizer
+from sureline.features.vocabulary import Vocabulary
 from sureline.options import FeatureOptions, TextOptions
 
 OPTIONS = tuple(declared(TextOptions))
-VALUES: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS)
 FOR_VOCABULARIES = ("min_count", "max_features")
 
 
 class TextEstimator(FeatureOptions):
     """What turns the options on texts into a tokenizer and columns, all of them checked."""
 
-    def _options(self) -> tuple[Any, ...]:
-        """The values of the options on texts."""
-        return VALUES(self)
-
-    def _scheme(self) -> Scheme:
-        """What to look for in a text."""
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, all options checked."""
         owner = type(self).__name__
         if isinstance(self.stop_words, str):
             raise InvalidParameter(
@@ -40,10 +34,10 @@ class TextEstimator(FeatureOptions):
                     f'{owner}: {name} goes with features="vocabulary"; with features="hash" the '
                     "number of columns is fixed, so leave it at its default"
                 )
-        return Scheme.of(self)
+        return Tokenizer.from_options(self)
 
-    def _columns(self, naming: bool) -> Any:
-        """The columns before any text has come."""
+    def empty_columns(self, naming: bool) -> Any:
+        """The columns before the first text; with hashing, whether they remember names."""
         if self.features == "hash":
             return Hashing(self.bits, naming)
         return Vocabulary(self.min_count, self.max_features or 0)

@@ -1,202 +1,239 @@
-"""Texts on their way into a model, by one thread or by two; the model is the same to the bit.
+"""Texts on their way into a model: read, assign columns, learn; by one thread or by two.
 
-A piece of the texts is read, its features get columns, its rows are learned. Of two threads one
-gives columns and the other learns, each in the order of the pieces. Pieces may be read in advance,
-and whoever would have to wait for the other reads the next.
+A chunk of texts is read, its features get columns, its rows are learned. Of two threads one assigns
+columns and the other learns, each in the order of the chunks. Chunks may be read ahead, by the
+thread that would have to wait. The model is the same, bit for bit.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import wait
 from functools import partial
 from threading import Condition, Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sureline.estimators.parallel.shards import Crew
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from sureline.data import Given
+from sureline.estimators.parallel.thread_pool import ThreadPool
 from sureline.features.rows import Rows
-from sureline.features.tokenizer import Found, Room
-from sureline.model.lock import Gate
+from sureline.features.tokenizer import (
+    CHUNK_BYTES,
+    TokenizedTexts,
+    TokenizerBuffers,
+    chunk_texts,
+)
+from sureline.model.learner import NEW, Floats, Turn
+from sureline.model.text import TextModel
 
-READ_AHEAD = 4  # so many pieces are read, or being given columns, at a time
-ENTERED_AHEAD = 2  # so many have columns, and wait to be learned
-
-
-class Work(NamedTuple):
-    """What is to be done with every piece.
-
-    ``read(piece, room)`` finds its features, in the room given or in the thread's own.
-    ``reserve(found, begin)`` makes room for the columns of those from a row on, and tells for how
-    many; ``holds(room)`` tells whether there are weights for so many, and ``grow(room)`` makes
-    them. ``enter(found, begin)`` gives columns, and tells how far it came. ``learn(rows, part,
-    room)`` learns the rows. ``full()`` tells whether there are as many columns as may be, and
-    ``prune()`` makes them fewer.
-    """
-
-    read: Callable[[slice, Room | None], Found]
-    reserve: Callable[[Found, int], int]
-    holds: Callable[[int], bool]
-    grow: Callable[[int], None]
-    enter: Callable[[Found, int], tuple[Rows, int]]
-    learn: Callable[[Rows, slice, int], None]
-    full: Callable[[], bool]
-    prune: Callable[[], None]
+READ_AHEAD = 4  # chunks read, or being given columns, at a time
+ROWS_AHEAD = 2  # chunks that have columns and wait to be learned
 
 
-def learn_in_turn(work: Work, pieces: Sequence[slice], gate: Gate) -> None:
-    """Read, enter and learn one piece after the other.
+class TextPipeline:
+    """The three stages from texts to a model.
 
     Parameters
     ----------
-    work : Work
-        What to do.
-    pieces : sequence of slice
-        The texts of each piece.
-    gate : Gate
-        Keeps others from looking while columns or weights change.
+    model : TextModel
+        What learns; the caller holds ``model.lock.learning``.
+    texts : pyarrow.LargeStringArray
+        The texts, in the order in which they are learned.
+    y : array of shape (n,)
+        Their labels.
+    weight : array of shape (n,)
+        How much each text counts.
+    classes : array, default=None
+        Labels to know beforehand.
+    turn : Turn, default=NEW
+        Texts that were counted before give no new feature a column and are not counted again.
+    given : Given, default=None
+        Features that come with a value, besides those of the texts.
     """
-    for piece in pieces:
-        found, begin = work.read(piece, None), 0
-        while begin < len(found):
-            features = work.reserve(found, begin)
-            work.grow(features)
-            with gate.change():
-                rows, stop = work.enter(found, begin)
-            work.learn(rows, slice(piece.start + begin, piece.start + stop), features)
-            if work.full():
-                work.prune()
-            begin = stop
+
+    def __init__(
+        self,
+        model: TextModel,
+        texts: pa.LargeStringArray,
+        y: NDArray[Any],
+        weight: Floats,
+        classes: ArrayLike | None = None,
+        turn: Turn = NEW,
+        given: Given | None = None,
+    ) -> None:
+        self.model, self.turn = model, turn
+        self._texts, self._given = texts, given
+        self._y, self._weight, self._classes = y, weight, classes
+        many = len(classes) if classes is not None else 2  # type: ignore[arg-type]
+        self.chunks = list(chunk_texts(texts, int(CHUNK_BYTES / (1.0 + many / 16.0))))
+
+    def run(self, pool: ThreadPool | None = None) -> None:
+        """Learn all texts, with a second thread where a pool is given."""
+        if pool is not None:
+            _TwoThreads(self).run(pool)
+            return
+        for chunk in self.chunks:
+            tokens, begin = self.read(chunk), 0
+            while begin < len(tokens):
+                capacity = self.reserve(tokens, begin)
+                self.grow(capacity)
+                with self.model.lock.write():
+                    rows, stop = self.assign_columns(tokens, begin)
+                self.learn(rows, slice(chunk.start + begin, chunk.start + stop), capacity)
+                if self.model.columns.full:
+                    self.model.prune()
+                begin = stop
+
+    # -- the stages ----------------------------------------------------------------------------
+
+    def read(self, chunk: slice, buffers: TokenizerBuffers | None = None) -> TokenizedTexts:
+        """Find the features of a chunk, in the buffers given or in the thread's own."""
+        return self.model.tokenizer.read_chunk(self._texts, self._given, chunk, buffers)
+
+    def reserve(self, tokens: TokenizedTexts, begin: int) -> int:
+        """Reserve columns for texts from `begin` on; return how many there may be then."""
+        columns = self.model.columns
+        return columns.features if self.turn.counted else columns.reserve(tokens, begin)
+
+    def has_weights(self, capacity: int) -> bool:
+        """Whether the state has a row for so many columns, and one for unknown features."""
+        model = self.model
+        return self.turn.counted or (model.fitted and capacity < model.state.features)
+
+    def grow(self, capacity: int) -> None:
+        """Give the state a row for so many columns, and one for unknown features."""
+        model = self.model
+        if not self.turn.counted and model.fitted:
+            limit = model.memory_limit_gb
+            model.state = model.state.with_features(capacity + 1, limit, model.owner)
+
+    def assign_columns(self, tokens: TokenizedTexts, begin: int) -> tuple[Rows, int]:
+        """Rows of the texts from `begin` on, and where it stopped."""
+        model = self.model
+        normalize, dtype = model.normalize, model.learner.dtype
+        if self.turn.counted:
+            return model.columns.look_up(tokens, normalize, dtype, -1), len(tokens)
+        return model.columns.enter(tokens, begin, normalize, dtype)
+
+    def learn(self, rows: Rows, part: slice, capacity: int) -> None:
+        """Learn rows, those of the texts in `part`."""
+        y, weight = self._y[part], self._weight[part]
+        self.model.learn(rows, y, weight, self._classes, capacity + 1, self.turn)
 
 
-def learn_in_pairs(work: Work, pieces: Sequence[slice], gate: Gate, crew: Crew) -> None:
-    """The same with a second thread, of the crew.
-
-    Parameters
-    ----------
-    work : Work
-        What to do.
-    pieces : sequence of slice
-        The texts of each piece.
-    gate : Gate
-        Keeps others from looking while columns or weights change.
-    crew : Crew
-        Has the second thread.
-    """
-    pair = _Pair(work, pieces)
-    entering = crew.start(pair.enter)
-    try:
-        pair.learn(gate)
-    finally:
-        pair.stop()
-        wait([entering])
-    entering.result()
-
-
-class _Order(NamedTuple):
-    """What the thread that gives columns asks of the other; `alone`, while it stands still."""
+class _Task(NamedTuple):
+    """What the thread that assigns columns hands to the other; `exclusive`: it waits meanwhile."""
 
     do: Callable[[], None]
-    alone: bool
+    exclusive: bool
 
 
 class _Stopped(Exception):
     """The other thread has failed."""
 
 
-class _Pair:
-    """What two threads share: pieces that were read, and orders to learn what has columns."""
+class _TwoThreads:
+    """What two threads share: chunks that were read, and a queue of tasks for the learner."""
 
-    def __init__(self, work: Work, pieces: Sequence[slice]) -> None:
-        self._work, self._pieces = work, pieces
-        self._rooms = [Room() for _ in range(READ_AHEAD)]
-        self._entering = Lock()  # held while columns change
+    def __init__(self, pipeline: TextPipeline) -> None:
+        self._pipeline, self._chunks = pipeline, pipeline.chunks
+        self._buffers = [TokenizerBuffers() for _ in range(READ_AHEAD)]
+        self._assigning = Lock()  # held while columns change
         self._changed = Condition()  # its lock guards all that follows
-        self._found: dict[int, Found | Exception] = {}
-        self._begun = self._entered = 0  # pieces that someone reads or has read; that have columns
-        self._orders: deque[_Order | None] = deque()
-        self._given = self._done = 0  # orders
+        self._tokens: dict[int, TokenizedTexts | Exception] = {}
+        self._begun = self._assigned = 0  # chunks whose reading has begun; that have columns
+        self._tasks: deque[_Task | None] = deque()
+        self._submitted = self._done = 0  # tasks
         self._stopped = False
 
-    def enter(self) -> None:
-        """Give columns to all pieces, and have them learned; to be called by one thread."""
-        work = self._work
+    def run(self, pool: ThreadPool) -> None:
+        """Run all stages, the columns in a thread of the pool."""
+        assigning = pool.submit(self._assign)
         try:
-            for number, piece in enumerate(self._pieces):
-                found, begin = self._take(number), 0
-                while begin < len(found):
-                    features = work.reserve(found, begin)
-                    if not work.holds(features):
-                        self._order(partial(work.grow, features), alone=True)
-                    with self._entering:
-                        rows, stop = work.enter(found, begin)
-                    part = slice(piece.start + begin, piece.start + stop)
-                    self._order(partial(work.learn, rows, part, features))
-                    if work.full():
-                        self._order(work.prune, alone=True)
+            self._learn()
+        finally:
+            with self._changed:
+                self._stopped = True
+                self._changed.notify()
+            wait([assigning])
+        assigning.result()
+
+    def _assign(self) -> None:
+        """Assign columns to all chunks and submit them to be learned."""
+        pipeline = self._pipeline
+        try:
+            for number, chunk in enumerate(self._chunks):
+                tokens, begin = self._take(number), 0
+                while begin < len(tokens):
+                    capacity = pipeline.reserve(tokens, begin)
+                    if not pipeline.has_weights(capacity):
+                        self._submit(partial(pipeline.grow, capacity), exclusive=True)
+                    with self._assigning:
+                        rows, stop = pipeline.assign_columns(tokens, begin)
+                    part = slice(chunk.start + begin, chunk.start + stop)
+                    self._submit(partial(pipeline.learn, rows, part, capacity))
+                    if pipeline.model.columns.full:
+                        self._submit(pipeline.model.prune, exclusive=True)
                     begin = stop
                 with self._changed:
-                    self._entered += 1
+                    self._assigned += 1
                     self._changed.notify()
         except _Stopped:
             pass
         finally:
             with self._changed:
-                self._orders.append(None)
+                self._tasks.append(None)
                 self._changed.notify()
 
-    def learn(self, gate: Gate) -> None:
-        """Do what the other thread orders, to its end."""
-        order: _Order | None
+    def _learn(self) -> None:
+        """Do the tasks that the other thread submits, to the last."""
+        lock = self._pipeline.model.lock
+        task: _Task | None
         while True:
-            with gate.change():
-                while (order := self._next_order()) is not None and not order.alone:
-                    order.do()
-                    self._tick()
-                    if gate.awaited:
-                        with self._entering:
-                            gate.let_in()
-            if order is None:
+            with lock.write():
+                while (task := self._next_task()) is not None and not task.exclusive:
+                    task.do()
+                    self._finish_task()
+                    if lock.has_waiting_readers:
+                        with self._assigning:
+                            lock.admit_readers()
+            if task is None:
                 return
-            order.do()
-            self._tick()
+            task.do()
+            self._finish_task()
 
-    def stop(self) -> None:
-        """Let the other thread end."""
+    def _take(self, number: int) -> TokenizedTexts:
+        """The features of a chunk."""
+        self._read_until(lambda: number in self._tokens)
+        tokens = self._tokens.pop(number)
+        if isinstance(tokens, Exception):
+            raise tokens
+        return tokens
+
+    def _submit(self, do: Callable[[], None], exclusive: bool = False) -> None:
+        """Hand a task to the learner; return when the next may be prepared."""
         with self._changed:
-            self._stopped = True
+            self._tasks.append(_Task(do, exclusive))
+            self._submitted += 1
             self._changed.notify()
+        left = 0 if exclusive else ROWS_AHEAD
+        self._read_until(lambda: self._submitted - self._done <= left)
 
-    def _take(self, number: int) -> Found:
-        """What was found in a piece."""
-        self._read_until(lambda: number in self._found)
-        found = self._found.pop(number)
-        if isinstance(found, Exception):
-            raise found
-        return found
+    def _next_task(self) -> _Task | None:
+        """The next task; None at the end."""
+        self._read_until(lambda: bool(self._tasks))
+        return self._tasks.popleft()
 
-    def _order(self, do: Callable[[], None], alone: bool = False) -> None:
-        """Ask the other thread to do something; return when it may go on."""
-        with self._changed:
-            self._orders.append(_Order(do, alone))
-            self._given += 1
-            self._changed.notify()
-        left = 0 if alone else ENTERED_AHEAD
-        self._read_until(lambda: self._given - self._done <= left)
-
-    def _next_order(self) -> _Order | None:
-        """What is to be done next; None at the end."""
-        self._read_until(lambda: bool(self._orders))
-        return self._orders.popleft()
-
-    def _tick(self) -> None:
-        """Tell that an order is done."""
+    def _finish_task(self) -> None:
         with self._changed:
             self._done += 1
             self._changed.notify()
 
     def _read_until(self, ready: Callable[[], bool]) -> None:
-        """Wait until something is `ready`, and read pieces in the meantime, if there is room."""
+        """Wait until something is `ready`, and read chunks in the meantime."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._stopped or ready() or self._may_read())
@@ -206,15 +243,16 @@ class _Pair:
                     return
                 number = self._begun
                 self._begun += 1
-            found: Found | Exception
+            tokens: TokenizedTexts | Exception
             try:
-                found = self._work.read(self._pieces[number], self._rooms[number % READ_AHEAD])
-            except Exception as error:  # of those who enter this piece, after those before it
-                found = error
+                buffers = self._buffers[number % READ_AHEAD]
+                tokens = self._pipeline.read(self._chunks[number], buffers)
+            except Exception as error:  # raised when its turn comes, after all chunks before it
+                tokens = error
             with self._changed:
-                self._found[number] = found
+                self._tokens[number] = tokens
                 self._changed.notify()
 
     def _may_read(self) -> bool:
-        """Whether there is a piece to read and a room that is free."""
-        return self._begun < len(self._pieces) and self._begun - self._entered < READ_AHEAD
+        """Whether there is a chunk to read and buffers that are free."""
+        return self._begun < len(self._chunks) and self._begun - self._assigned < READ_AHEAD

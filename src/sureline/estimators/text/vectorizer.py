@@ -1,4 +1,4 @@
-"""Texts to sparse matrices, as a scikit-learn transformer."""
+"""TextFeatures: texts to sparse matrices, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 from sureline.data import Given, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.documentation import documented
-from sureline.estimators.file import Saving
-from sureline.estimators.model_merge import Merging
-from sureline.estimators.text.class_counts import TextCounts
-from sureline.estimators.text.file import features_from_parts, features_parts
-from sureline.estimators.text.merge import check_alike
+from sureline.estimators.file import FileMixin
+from sureline.estimators.model_merge import MergeMixin
+from sureline.estimators.text.class_counts import ClassCounts
+from sureline.estimators.text.file import vectorizer_from_parts, vectorizer_parts
+from sureline.estimators.text.merge import check_equal
 from sureline.estimators.text.options import TextEstimator
-from sureline.features.merge import join_hashings, join_vocabularies
+from sureline.features.hashing import Hashing
+from sureline.features.merge import merge_hashings, merge_vocabularies
 from sureline.features.rows import Rows
-from sureline.features.vocabulary import KEPT_SHARE, Hashing, Vocabulary, largest
+from sureline.features.vocabulary import KEPT_SHARE, Vocabulary, largest
 from sureline.options import TextFeaturesOptions
 
 
 @documented
 class TextFeatures(
-    TextFeaturesOptions, TextEstimator, Merging, Saving, TransformerMixin, BaseEstimator
+    TextFeaturesOptions, TextEstimator, MergeMixin, FileMixin, TransformerMixin, BaseEstimator
 ):
     """Words, their neighbours and characters of texts as the columns of a sparse matrix.
 
@@ -38,7 +39,7 @@ class TextFeatures(
     `partial_fit`; words that have no column are left out by `transform`. At `max_features`, the
     features that the fewest texts have had are forgotten.
 
-    With a `weighting`, `fit` and `partial_fit` count texts and `transform` weighs by all that has
+    With a `weighting`, `fit` and `partial_fit` count texts and `transform` weights by all that has
     been counted so far: a text that is transformed later may get other values than before.
     ``"idf"`` is what scikit-learn's TfidfTransformer does. ``"nb"`` needs `y`, of two classes: it
     scales each feature by log [(π + p) / (1 − π + q)] − log [π / (1 − π)], with p texts of the
@@ -74,10 +75,10 @@ class TextFeatures(
         self
             The fitted transformer.
         """
-        self._begin()
-        self._take_in(X, y)
+        self.begin()
+        self.count(X, y)
         if self.weighting == "nb":
-            self._counts_.check_two()
+            self.class_counts_.check_two()
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -96,17 +97,17 @@ class TextFeatures(
             The transformer. How texts are split between calls makes no difference.
         """
         if not self.__sklearn_is_fitted__():
-            self._begin()
-        elif self._checked() != self._scheme_ or self.weighting != self._counts_.weighting:
+            self.begin()
+        elif self.tokenizer() != self.tokenizer_ or self.weighting != self.class_counts_.weighting:
             raise InvalidParameter(
-                "TextFeatures: partial_fit cannot go on after set_params has changed how texts "
-                "are read or weighed; fit anew, or change it back"
+                "TextFeatures: partial_fit cannot continue after set_params has changed how texts "
+                "are read or weighted; fit again, or change it back"
             )
-        self._take_in(X, y)
+        self.count(X, y)
         return self
 
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:
-        """The features of texts, weighed by what has been counted so far.
+        """The features of texts, weighted by what has been counted so far.
 
         Parameters
         ----------
@@ -116,9 +117,9 @@ class TextFeatures(
         Returns
         -------
         sparse matrix of shape (n_samples, n_features)
-            A row a text.
+            One row per text.
         """
-        return self._matrix(X)
+        return self.matrix(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the columns.
@@ -135,39 +136,40 @@ class TextFeatures(
             the numbers of the columns.
         """
         check_is_fitted(self)
-        names = [self._columns_.name(j) for j in range(self._columns_.features)]
+        names = [self.columns_.name(j) for j in range(self.columns_.features)]
         return np.array(names, dtype=object)
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels of the texts that were counted, sorted; for ``weighting="nb"`` only."""
-        if not self.__sklearn_is_fitted__() or self._counts_.weighting != "nb":
+        if not self.__sklearn_is_fitted__() or self.class_counts_.weighting != "nb":
             raise AttributeError('TextFeatures has classes_ when fitted with weighting="nb" only')
-        return self._counts_.labels
+        return self.class_counts_.labels
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        """Nothing learned so far; all parameters are checked here."""
-        self._scheme_, self._columns_ = self._checked(), self._columns(naming=False)
-        self._counts_ = TextCounts(self.weighting, self.dtype)
+    def begin(self) -> None:
+        """Forget all texts; all parameters are checked here."""
+        self.tokenizer_ = self.tokenizer()
+        self.columns_ = self.empty_columns(naming=False)
+        self.class_counts_ = ClassCounts(self.weighting, self.dtype)
 
-    def _take_in(
+    def count(
         self, X: Any, y: Any = None, given: Given | None = None, counting: bool = True
     ) -> None:
-        """Give columns to what texts show and, if they are `counting`, count them."""
-        texts, columns, counts = as_text(X), self._columns_, self._counts_
+        """Give columns to the features of texts and, with ``counting``, count the texts."""
+        texts, columns, counts = as_text(X), self.columns_, self.class_counts_
         counting = counting and counts.weighting is not None
         codes = counts.codes_of(_labels(y, texts), len(texts)) if counting else None
         if codes is None and isinstance(columns, Hashing):
             return
-        for piece, found in self._scheme_.pieces(texts, given):
+        for chunk, tokens in self.tokenizer_.chunks(texts, given):
             begin = 0
-            while begin < len(found):
-                columns.reserve(found, begin)
-                rows, stop = columns.enter(found, begin, False, self.dtype)
+            while begin < len(tokens):
+                columns.reserve(tokens, begin)
+                rows, stop = columns.enter(tokens, begin, False, self.dtype)
                 if codes is not None:
-                    some = codes[piece.start + begin : piece.start + stop]
+                    some = codes[chunk.start + begin : chunk.start + stop]
                     counts.count(rows, some, columns.features)
                 begin = stop
                 if columns.full:
@@ -176,44 +178,43 @@ class TextFeatures(
     def _prune(self, columns: Vocabulary | Hashing) -> None:
         """Forget the features that the fewest texts have had."""
         if isinstance(columns, Vocabulary):
-            seen = columns.held.seen[: columns.features]
+            seen = columns.arrays.seen[: columns.features]
             kept = largest(seen, int(KEPT_SHARE * columns.features))
-            columns.held = columns.pruned(kept)
-            self._counts_.keep(kept)
+            columns.arrays = columns.pruned(kept)
+            self.class_counts_.keep(kept)
 
-    def _matrix(self, X: Any, given: Given | None = None) -> scipy.sparse.csr_matrix:
+    def matrix(self, X: Any, given: Given | None = None) -> scipy.sparse.csr_matrix:
         """The features of texts, and those given with a value."""
         check_is_fitted(self)
-        parts = list(self._pieces(as_text(X), given))
+        parts = list(self._rows(as_text(X), given))
         counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.indptr) for part in parts)])
         data = np.concatenate([np.zeros(0, self.dtype), *(part.data for part in parts)])
         indices = np.concatenate([np.zeros(0, np.int32), *(part.indices for part in parts)])
-        shape = (counts.size - 1, self._columns_.features)
+        shape = (counts.size - 1, self.columns_.features)
         matrix = scipy.sparse.csr_matrix((data, indices, np.cumsum(counts)), shape=shape)
         matrix.sort_indices()
         return matrix
 
-    def _pieces(self, texts: pa.Array, given: Given | None) -> Iterator[Rows]:
-        """The rows of texts, a piece at a time, without room to spare."""
-        columns, normalize = self._columns_, bool(self.normalize)
-        for _, found in self._scheme_.pieces(texts, given):
-            rows = columns.look_up(found, normalize, self.dtype, -1)
+    def _rows(self, texts: pa.Array, given: Given | None) -> Iterator[Rows]:
+        """The rows of texts, chunk by chunk, without spare capacity."""
+        columns, normalize = self.columns_, bool(self.normalize)
+        for _, tokens in self.tokenizer_.chunks(texts, given):
+            rows = columns.look_up(tokens, normalize, self.dtype, -1)
             size = int(rows.indptr[-1])
-            held = Rows(rows.indptr, rows.indices[:size].copy(), rows.data[:size].copy())
-            yield self._counts_.weigh(held, normalize, columns.features)
+            compact = Rows(rows.indptr, rows.indices[:size].copy(), rows.data[:size].copy())
+            yield self.class_counts_.weighted(compact, normalize, columns.features)
 
-    def _checked(self) -> Any:
-        return self._scheme()
-
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return features_parts(self)
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The metadata and tensors of the file."""
+        return vectorizer_parts(self)
 
     @classmethod
-    def _from_parts(cls, metadata: Any, tensors: Any) -> Self:
-        return cast(Self, features_from_parts(cls, metadata, tensors))
+    def from_parts(cls, metadata: Any, tensors: Any) -> Self:
+        """The vectorizer whose file has these metadata and tensors."""
+        return cast(Self, vectorizer_from_parts(cls, metadata, tensors))
 
-    def _merge(self, models: list[Self], how: str) -> Self:
-        """Transformers have nothing but columns and counts, which add up."""
+    def merge_all(self, models: list[Self], how: str) -> Self:
+        """One vectorizer from several: their columns and counts add up."""
         if how != "kl":
             raise InvalidParameter(
                 f"merge of TextFeatures adds counts up, whatever how={how!r} says; leave it out"
@@ -223,21 +224,21 @@ class TextFeatures(
         merged = type(self)(**given)
         for number, model in enumerate(models, 1):
             for name, ours in given.items():
-                check_alike(name, ours, getattr(model, name), number)
-        merged._begin()
-        several: list[Any] = [model._columns_ for model in models]
+                check_equal(name, ours, getattr(model, name), number)
+        merged.begin()
+        several: list[Any] = [model.columns_ for model in models]
         places: list[Any] = [None] * len(models)
-        if isinstance(merged._columns_, Vocabulary):
-            merged._columns_, places = join_vocabularies(several)
+        if isinstance(merged.columns_, Vocabulary):
+            merged.columns_, places = merge_vocabularies(several)
         else:
-            merged._columns_ = join_hashings(several)
+            merged.columns_ = merge_hashings(several)
         for model, where in zip(models, places, strict=True):
-            merged._counts_.add(model._counts_, where, merged._columns_.features)
+            merged.class_counts_.add(model.class_counts_, where, merged.columns_.features)
         return merged
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether any texts have been seen."""
-        return hasattr(self, "_columns_")
+        return hasattr(self, "columns_")
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may assume."""

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.estimators import TextClassifier
-from sureline.estimators.asking import online_of
-from sureline.estimators.prediction import keeps_variance
-from sureline.estimators.stream import Answers, count_features
+from sureline.estimators.prediction import has_variance
+from sureline.estimators.stream import count_features
 from sureline.estimators.validation import settings_of
 from sureline.evaluation.reliability import Calibration
 from sureline.evaluation.report.confidence import Covered, Sureness
@@ -21,7 +20,8 @@ from sureline.evaluation.report.counts import Facts
 from sureline.evaluation.report.features import Pull, find_pulls, telling_features
 from sureline.evaluation.report.rows import ErrorAlongRows, Mistake, SurestMistakes
 from sureline.evaluation.report.texts import Strangeness, StrangeWords, Word, mark_words
-from sureline.model.explanation import Telling
+from sureline.model.explanation import FeatureWeight
+from sureline.model.linear import Predictions
 
 TOP_FEATURES = 10  # of each class
 TOP_PULLS = 6  # of each mistake
@@ -60,7 +60,7 @@ class Findings:
         How many passes over the rows that training made.
     model : dict
         What the model is, in words.
-    features : list of (label, list of Telling)
+    features : list of (label, list of FeatureWeight)
         The features that speak most surely for each class.
     mistakes : list of Told
         The mistakes that the model was surest of.
@@ -79,7 +79,7 @@ class Findings:
     training: list[tuple[int, int]]
     passes: int
     model: dict[str, str]
-    features: list[tuple[Any, list[Telling]]]
+    features: list[tuple[Any, list[FeatureWeight]]]
     mistakes: list[Told]
     strange: Strangeness | None
     texts: bool
@@ -97,13 +97,13 @@ class Gathering:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._sureness = Sureness(keeps_variance(model))
+        self._sureness = Sureness(has_variance(model))
         self._along = ErrorAlongRows()
         self._mistakes = SurestMistakes()
         self._strange = StrangeWords(model) if StrangeWords.can_tell(model) else None
         self._valued = False
 
-    def add(self, batch: Batch, truth: Sequence[Any], answers: Answers) -> None:
+    def add(self, batch: Batch, truth: Sequence[Any], answers: Predictions) -> None:
         """Look at some more rows.
 
         Parameters
@@ -112,7 +112,7 @@ class Gathering:
             The rows.
         truth : sequence
             Their labels, as the model has them.
-        answers : Answers
+        answers : Predictions
             What the model says of them.
         """
         told = answers.label.tolist()
@@ -126,7 +126,7 @@ class Gathering:
         self._keep_mistakes(batch, truth, answers, right)
 
     def _keep_mistakes(
-        self, batch: Batch, truth: Sequence[Any], answers: Answers, right: NDArray[np.bool_]
+        self, batch: Batch, truth: Sequence[Any], answers: Predictions, right: NDArray[np.bool_]
     ) -> None:
         chances, margins, told = answers.probability, answers.margin, answers.label.tolist()
         for i in np.flatnonzero(~right).tolist():
@@ -193,7 +193,7 @@ def describe(model: Any) -> dict[str, str]:
         A fitted model.
     """
     texts = isinstance(model, TextClassifier)
-    rule, values = settings_of(online_of(model))
+    rule, values = settings_of(getattr(model, "estimator_", model))
     settings = [f"{name} = {value}" for name, value in values.items()]
     seen, passes = model.n_seen_, int(model.n_iter_)
     told = {

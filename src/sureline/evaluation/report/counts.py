@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import DataError
-from sureline.estimators.stream import Answers, read_label
+from sureline.estimators.stream import read_label
+from sureline.model.linear import Predictions
 
 SMALLEST = 1e-15  # a probability of 0 counts as this in the log loss
 
@@ -84,14 +85,14 @@ class Tally:
         self._judged = 0
         self.rows = 0
 
-    def add(self, labels: Sequence[Any], answers: Answers) -> list[Any]:
+    def add(self, labels: Sequence[Any], answers: Predictions) -> list[Any]:
         """Count some more rows; return their labels as the model has them.
 
         Parameters
         ----------
         labels : sequence
             The true labels, as values or as written in a file.
-        answers : Answers
+        answers : Predictions
             What the model says of the same rows.
         """
         truth = [self._value(label) for label in labels]

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.estimators import TextClassifier
-from sureline.estimators.asking import name_of, weights_of
-from sureline.estimators.prediction import keeps_variance
+from sureline.estimators.prediction import has_variance
 from sureline.estimators.stream import count_features
-from sureline.model.explanation import Share, Telling, surely
+from sureline.model.explanation import Contribution, FeatureWeight, lower_bound
 
 Floats = NDArray[np.float64]
 AT_ONCE = 2**21  # weights that are looked at together
@@ -21,7 +20,7 @@ COMPARED = 20_000  # shares of one text that are looked at, of all classes toget
 FEWEST = 60  # of each class at least
 
 
-def telling_features(model: Any, n: int) -> list[list[Telling]]:
+def telling_features(model: Any, n: int) -> list[list[FeatureWeight]]:
     """The features that speak most surely for each class, in the order of ``classes_``.
 
     They are those that `top_features` tells, if their weight is above 0. All classes are looked at
@@ -49,8 +48,8 @@ def telling_features(model: Any, n: int) -> list[list[Telling]]:
     least = np.full(classes, -np.inf)
     step = max(1, AT_ONCE // classes)
     for start in range(0, features, step):
-        means, variances = weights_of(model, np.arange(start, min(start + step, features)))
-        bound = means if variances is None else surely(means, np.sqrt(variances))
+        means, variances = model.model_.weights(np.arange(start, min(start + step, features)))
+        bound = means if variances is None else lower_bound(means, np.sqrt(variances))
         rows, columns = np.nonzero((means > 0.0) & (bound > least))
         for k in np.unique(columns).tolist():
             chosen = rows[columns == k]
@@ -61,11 +60,11 @@ def telling_features(model: Any, n: int) -> list[list[Telling]]:
             best[k] = held
             if len(held) == n:
                 least[k] = held[-1, 0]
-    unsure = keeps_variance(model)
+    unsure = has_variance(model)
     return [
         [
-            Telling(
-                name_of(model, int(-feature)),
+            FeatureWeight(
+                model.model_.name(int(-feature)),
                 float(weight),
                 float(variance) if unsure else None,
             )
@@ -131,7 +130,7 @@ def _text_pulls(model: TextClassifier, text: str, predicted: Any, true: Any) -> 
     return pulls + [_pull(None, each) for each in away.values()]
 
 
-def _pull(towards: Share | None, away: Share | None) -> Pull:
+def _pull(towards: Contribution | None, away: Contribution | None) -> Pull:
     """A feature's share for one class less that for another; what is not listed is next to none."""
     either = [each for each in (towards, away) if each is not None]
     share = (towards.share if towards else 0.0) - (away.share if away else 0.0)
@@ -143,7 +142,7 @@ def _pull(towards: Share | None, away: Share | None) -> Pull:
 
 def _number_pulls(model: Any, row: Any, predicted: Any, true: Any) -> list[Pull]:
     features, values = row
-    means, variances = weights_of(model, features)
+    means, variances = model.model_.weights(features)
     classes = model.classes_.tolist()
     k = classes.index(predicted)
     shares = means[:, k] * values

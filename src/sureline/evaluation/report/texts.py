@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.estimators import TextClassifier
-from sureline.estimators.asking import knowledge_of
 from sureline.evaluation.report.features import Pull
-from sureline.features.tokenizer import Found
+from sureline.features.tokenizer import TokenizedTexts
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.explanation import spread_over_words
 
@@ -163,7 +162,7 @@ class StrangeWords:
     """
 
     def __init__(self, model: TextClassifier) -> None:
-        self._known = knowledge_of(model)
+        self._known = model.model_
         self._words = self._strange = 0
         self._counts: dict[int, int] = {}
         self._names: dict[int, str] = {}
@@ -174,8 +173,8 @@ class StrangeWords:
         """Whether a model has a column for each single word, so that it knows what it has met."""
         if not isinstance(model, TextClassifier):
             return False
-        known = knowledge_of(model)
-        words = known.scheme.ngrams
+        known = model.model_
+        words = known.tokenizer.ngrams
         return isinstance(known.columns, Vocabulary) and words is not None and words[0] == 1
 
     def add(self, batch: Batch, right: NDArray[np.bool_]) -> None:
@@ -188,7 +187,7 @@ class StrangeWords:
         right : bool array
             Whether each was answered rightly.
         """
-        for piece, found in self._known.scheme.pieces(batch.text):
+        for piece, found in self._known.tokenizer.chunks(batch.text):
             single, strange = self._look(found)
             owners = np.repeat(np.arange(len(found)), np.diff(found.indptr))
             words = np.bincount(owners[single], minlength=len(found))
@@ -200,7 +199,7 @@ class StrangeWords:
             self._rows[1] += np.bincount(place[~right[piece]], minlength=len(SHARES))
             self._count(found, strange)
 
-    def _look(self, found: Found) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _look(self, found: TokenizedTexts) -> tuple[NDArray[Any], NDArray[Any]]:
         """The places of single words among all that was found, and of those never met."""
         columns = self._known.columns
         size = int(found.indptr[-1])
@@ -214,7 +213,7 @@ class StrangeWords:
         )
         return single, single[rows.indices[single] == nowhere]
 
-    def _count(self, found: Found, strange: NDArray[Any]) -> None:
+    def _count(self, found: TokenizedTexts, strange: NDArray[Any]) -> None:
         keys, first, counts = np.unique(found.keys[strange], return_index=True, return_counts=True)
         for key, at, count in zip(
             keys.tolist(), strange[first].tolist(), counts.tolist(), strict=True
@@ -237,7 +236,7 @@ class StrangeWords:
         text : str
             The text.
         """
-        found = self._known.scheme.read(pa.array([text], pa.large_string()))
+        found = self._known.tokenizer.read(pa.array([text], pa.large_string()))
         _, strange = self._look(found)
         return {
             found.low[start : start + length].tobytes().decode("utf-8", "replace")

@@ -8,16 +8,17 @@ from datetime import datetime
 from time import perf_counter
 from typing import Any
 
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import Batch, as_labels, as_text
 from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
-from sureline.estimators.asking import checked_rows
+from sureline.estimators.input_rows import validate_rows
 from sureline.estimators.online import OnlineClassifier
-from sureline.estimators.prediction import keeps_variance
-from sureline.estimators.stream import answer
+from sureline.estimators.prediction import has_variance
+from sureline.estimators.stream import predict_batch
 from sureline.evaluation.report.collect import Findings, Gathering
 from sureline.evaluation.report.counts import Facts, Tally
 from sureline.evaluation.report.page import Heading, render
@@ -82,10 +83,10 @@ def write_report(
     rows, labels = _as_batch(model, X), as_labels(y).tolist()
     if len(rows) != len(labels):
         raise DataError(f"write_report: there are {len(rows):,} rows but {len(labels):,} labels")
-    tally, gathering = Tally(model.classes_, keeps_variance(model)), Gathering(model)
+    tally, gathering = Tally(model.classes_, has_variance(model)), Gathering(model)
     for start in range(0, len(rows), ROWS):
         batch = rows.slice(start, start + ROWS)
-        answers = answer(model, batch)
+        answers = predict_batch(model, batch)
         gathering.add(batch, tally.add(labels[start : start + ROWS], answers), answers)
     facts = tally.facts(perf_counter() - begun)
     title = name or type(model).__name__
@@ -123,4 +124,4 @@ def _as_batch(model: TextClassifier | OnlineClassifier, X: Any) -> Batch:
     """Rows given in Python as a batch."""
     if isinstance(model, TextClassifier):
         return Batch(text=as_text(X))
-    return Batch(matrix=checked_rows(model, X))
+    return Batch(matrix=csr_array(validate_rows(model, X)))

@@ -107,11 +107,11 @@ def split_features(
         return matrix[train], matrix[test]
     features = TextFeatures(**options)
     learned, judged = dataset.rows.take(train), dataset.rows.take(test)
-    features._begin()
-    features._take_in(learned.text, dataset.labels[train], learned.given)
+    features.begin()
+    features.count(learned.text, dataset.labels[train], learned.given)
     if unknown:
-        features._take_in(judged.text, given=judged.given, counting=False)
+        features.count(judged.text, given=judged.given, counting=False)
     return (
-        features._matrix(learned.text, learned.given),
-        features._matrix(judged.text, judged.given),
+        features.matrix(learned.text, learned.given),
+        features.matrix(judged.text, judged.given),
     )

@@ -40,7 +40,7 @@ CHUNK = 2**15  # weights worked on at a time
 PARTS = 4  # a job gets so many parts of a table, so that none waits long for the last
 
 
-class Copies:
+class ShardStates:
     """Copies of one state, to be learned into by one thread each, and rejoined.
 
     Parameters
@@ -85,7 +85,7 @@ class Copies:
 
         self.states: list[State] = run(copy, range(many))
 
-    def rejoin(self, learner: Learning, floor: float) -> None:
+    def merge(self, learner: Learning, floor: float) -> None:
         """Let the state have all that its copies have learned; then all are the same again.
 
         Parameters
@@ -99,18 +99,18 @@ class Copies:
         clock = state.clock + sum(copy.clock - state.clock for copy in self.states)
         counts = state.counts + sum(copy.counts - state.counts for copy in self.states)
         if layout.covariance == "full":
-            self._rejoin_full(layout.initial[1])
+            self._merge_full(layout.initial[1])
         elif rule.kernel is not None or rule.average:
-            self._rejoin_sums(learner, clock)
+            self._merge_sums(learner, clock)
         else:
-            self._rejoin_rows(learner, floor)
-        self._rejoin_counts()
+            self._merge_rows(learner, floor)
+        self._merge_counts()
         state.clock, state.counts = clock, counts
         state.used = max(state.used, *(copy.used for copy in self.states))
         for copy in self.states:
             copy.clock, copy.counts, copy.used = clock, counts.copy(), state.used
 
-    def _rejoin_counts(self) -> None:
+    def _merge_counts(self) -> None:
         """Add up what was counted of rows and of errors, and agree on a curve."""
         state = self.state
         if state.layout.counted:
@@ -130,7 +130,7 @@ class Copies:
         cuts = np.linspace(0, self.state.table.shape[0], PARTS * len(self.states) + 1).astype(int)
         return [range(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
 
-    def _rejoin_rows(self, learner: Learning, floor: float) -> None:
+    def _merge_rows(self, learner: Learning, floor: float) -> None:
         """Rejoin means, or means and variances."""
         table, layout = self.state.table, learner.layout
         prior = 0.0 if layout.covariance == "identity" else 1.0 / layout.initial[1]
@@ -151,7 +151,7 @@ class Copies:
 
         self.run(rejoin, self._parts())
 
-    def _rejoin_sums(self, learner: Learning, clock: int) -> None:
+    def _merge_sums(self, learner: Learning, clock: int) -> None:
         """Rejoin what an averaged perceptron or a rule with its own kernel keeps."""
         kernel, state = learner.rule.kernel, self.state
         step = max(1, CHUNK // state.table.shape[2])
@@ -160,9 +160,9 @@ class Copies:
             for begin in range(part.start, part.stop, step):
                 rows = np.arange(begin, min(begin + step, part.stop))
                 if kernel is None:
-                    _rejoin_averaged(state, self.states, rows, clock)
+                    _merge_averaged(state, self.states, rows, clock)
                 else:
-                    _rejoin_own(kernel, learner.p, state, self.states, rows, clock)
+                    _merge_own(kernel, learner.p, state, self.states, rows, clock)
                 for copy in self.states:
                     copy.table[rows] = state.table[rows]
                     if state.stamps.size:
@@ -173,7 +173,7 @@ class Copies:
         self.run(rejoin, [*others, range(1, first.stop)])
         rejoin(range(1))
 
-    def _rejoin_full(self, variance: float) -> None:
+    def _merge_full(self, variance: float) -> None:
         """Rejoin means and covariances, a column at a time."""
         state = self.state
 
@@ -226,7 +226,7 @@ def _fill(copy: State, learned: State, places: Indices | None) -> None:
     copy.tokens[:], copy.curve[:], copy.errors[:] = learned.tokens, learned.curve, learned.errors
 
 
-def _rejoin_averaged(merged: State, shards: Sequence[State], rows: Indices, clock: int) -> None:
+def _merge_averaged(merged: State, shards: Sequence[State], rows: Indices, clock: int) -> None:
     """Slot 0 is the weight w; slot 1 is u, such that T w − u is the sum of T weights so far."""
     before = merged.table[rows].astype(np.float64)
     total = merged.clock * before[:, 0] - before[:, 1]
@@ -241,7 +241,7 @@ def _rejoin_averaged(merged: State, shards: Sequence[State], rows: Indices, cloc
     merged.table[rows] = np.where((count > 0)[:, np.newaxis], made, before)
 
 
-def _rejoin_own(
+def _merge_own(
     kernel: OwnKernel,
     p: Floats,
     merged: State,

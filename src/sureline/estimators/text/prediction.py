@@ -1,0 +1,202 @@
+"""Predictions and explanations of a fitted classifier of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sureline.data import as_text
+from sureline.errors import InvalidParameter
+from sureline.estimators.prediction import Chunk, PredictionMixin
+from sureline.estimators.validation import check_whole
+from sureline.features.rows import Rows
+from sureline.features.tokenizer import CHUNK_BYTES, chunk_texts
+from sureline.model.explanation import Explanation, FeatureWeight
+from sureline.model.learner import Floats
+from sureline.model.linear import LinearModel
+from sureline.model.text import TextModel
+
+
+class TextPredictionMixin(PredictionMixin):
+    """Predictions from the fitted ``model_`` of texts; `TextClassifier` learns it."""
+
+    model_: TextModel
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def predict(self, X: Any, min_confidence: float | None = None) -> NDArray[Any]:
+        """The label of each text: the class of the highest mean score.
+
+        Parameters
+        ----------
+        X : list, array or column of str
+            The texts.
+        min_confidence : float, default=None
+            Abstain where the probability of the label is below this: the label is then None, and
+            the array one of objects.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The labels.
+        """
+        if min_confidence is None:
+            return super().predict(X)
+        if not 0.0 <= float(min_confidence) <= 1.0:
+            raise InvalidParameter(
+                "TextClassifier: min_confidence must be a probability, from 0 to 1, got "
+                f"{min_confidence!r}"
+            )
+        parts = self._predicted(X, LinearModel.predictions)
+        labels = np.concatenate([part.label for part in parts]).astype(object)
+        if parts[0].probability is None:
+            raise InvalidParameter(
+                f"TextClassifier: min_confidence needs probabilities, but the rule "
+                f"{self.model_.learner.rule.name} keeps no variances; choose another estimator"
+            )
+        probability = np.concatenate([cast(Floats, part.probability) for part in parts])
+        labels[probability < min_confidence] = None
+        return np.asarray(labels)
+
+    def predict_one(self, text: str) -> Any:
+        """The label of one text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Returns
+        -------
+        label
+            The class of the highest mean score.
+        """
+        if type(text) is not str or not self.__sklearn_is_fitted__():
+            return self.predict([text]).tolist()[0]
+        return self.model_.predict_one(text)
+
+    def predict_proba_one(self, text: str) -> dict[Any, float]:
+        """The probability of each class for one text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Returns
+        -------
+        dict
+            The probabilities, by label.
+        """
+        probability = self.predict_proba([text])[0]
+        return dict(zip(self.classes_.tolist(), probability.tolist(), strict=True))
+
+    # -- what was learned ----------------------------------------------------------------------
+
+    def explain(self, text: str, top: int = 10) -> Explanation:
+        """Why a text gets its label: what each of its features adds to each class's score.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        top : int, default=10
+            How many features to list, for each class those that add or subtract most.
+
+        Returns
+        -------
+        Explanation
+            With the label, its probability and, by class, the score and where it comes from.
+            Printed, it is a table of the contributions to the label's score.
+        """
+        check_whole(top, "top", "TextClassifier")
+        check_is_fitted(self)
+        return self.model_.explain(text, top)
+
+    def top_features(self, label: Any, n: int = 10) -> list[FeatureWeight]:
+        """The features that speak most surely for a class.
+
+        Parameters
+        ----------
+        label : label
+            One of ``classes_``.
+        n : int, default=10
+            How many.
+
+        Returns
+        -------
+        list of FeatureWeight
+            Name, weight and variance, in the order of weight less standard deviation: what the
+            weight is at least, if it is off by its own uncertainty.
+        """
+        check_whole(n, "n", "TextClassifier")
+        check_is_fitted(self)
+        return self.model_.top_features(label, n)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the columns of ``coef_``.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        array of str
+            Words with spaces between them, characters in angle quotes; with ``features="hash"``,
+            the number of the column where no name is remembered.
+        """
+        check_is_fitted(self)
+        model = self.model_
+        with model.lock.read():
+            names = [model.name(j) for j in range(model.n_features)]
+        return np.array(names, dtype=object)
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """The mean of every weight, of shape (1, n_features) or (n_classes, n_features)."""
+        return super().coef_[:, : self.model_.n_features]
+
+    @property
+    def variance_(self) -> NDArray[Any]:
+        """The variance of every weight, shaped as ``coef_``."""
+        return super().variance_[:, : self.model_.n_features]
+
+    @property
+    def covariance_(self) -> NDArray[Any]:
+        """The covariance of the weights, (1 or n_classes, n_features, n_features); `full` only."""
+        count = self._fitted("covariance_").n_features
+        return super().covariance_[:, :count, :count]
+
+    @property
+    def n_features_(self) -> int:
+        """How many features have a column."""
+        return self._fitted("n_features_").n_features
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _chunks(self, model: Any, X: Any) -> list[Chunk]:
+        texts = as_text(X)
+        cuts = list(chunk_texts(texts, CHUNK_BYTES // 2)) or [slice(0, 0)]
+        return [partial(_read_chunk, model, texts, cut) for cut in cuts]
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may assume."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _read_chunk(model: TextModel, texts: pa.Array, cut: slice) -> Callable[[], Rows]:
+    """Read some texts; the result looks up the columns of their features."""
+    return partial(model.rows, model.tokenizer.read_chunk(texts, None, cut))

@@ -1,0 +1,159 @@
+"""Feature hashing: a fixed number of columns, and the names of the heaviest features."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.features.names import Names, grow
+from sureline.features.rows import Rows
+from sureline.features.tokenizer import TokenizedTexts
+from sureline.features.vocabulary import copy_arrays, empty_rows, largest
+from sureline.kernels.text.vocabulary import FOLD_ROWS
+
+MOST_NAMES = 2**18  # how many names are remembered; the lighter half is then forgotten
+KEPT_NAMES = MOST_NAMES // 2
+
+
+class NamedColumns(NamedTuple):
+    """The names that hashing remembers: one bit per column, and the columns in order of naming.
+
+    `sizes` has the names, 1 + the texts since the limit was first reached, and the names' bytes.
+    """
+
+    bits: NDArray[np.uint8]
+    columns: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    names: Names
+
+
+# For folds that name no columns: neither read nor written.
+NAMELESS = (
+    np.zeros(0, np.uint8),
+    np.zeros(0, np.int32),
+    np.zeros(3, np.int64),
+    *Names.empty(),
+)
+
+
+class Hashing:
+    """2^bits columns, shared by the features that are hashed to them.
+
+    Parameters
+    ----------
+    bits : int
+        How many bits of a fingerprint make the column.
+    naming : bool
+        Whether to remember names, of at most `MOST_NAMES` columns.
+    """
+
+    def __init__(self, bits: int, naming: bool) -> None:
+        self.features = 1 << bits
+        self.arrays = NamedColumns(
+            np.zeros((self.features + 7) // 8 if naming else 0, np.uint8),
+            np.zeros(0, np.int32),
+            np.zeros(3, np.int64),
+            Names.empty(),
+        )
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to forget names."""
+        return int(self.arrays.sizes[0]) >= MOST_NAMES
+
+    @property
+    def unknown(self) -> int:
+        """No feature is unknown."""
+        return -1
+
+    def copy(self) -> Hashing:
+        """An independent copy."""
+        copy = Hashing(self.features.bit_length() - 1, bool(self.arrays.bits.size))
+        copy.arrays = copy_arrays(self.arrays)
+        return copy
+
+    def most_after(self, new: int) -> int:
+        """The number of columns, which never changes."""
+        return self.features
+
+    def reserve(self, tokens: TokenizedTexts, first: int) -> int:
+        """Reserve capacity for the names of texts from `first` on."""
+        arrays = self.arrays
+        if arrays.bits.size:
+            count, _, letters = arrays.sizes.tolist()
+            names = arrays.names.reserved(tokens, first, count, letters)
+            columns = grow(arrays.columns, names.ends.size)
+            self.arrays = NamedColumns(arrays.bits, columns, arrays.sizes, names)
+        return self.features
+
+    def enter(
+        self,
+        tokens: TokenizedTexts,
+        first: int,
+        normalize: bool,
+        dtype: str,
+        out: Rows | None = None,
+    ) -> tuple[Rows, int]:
+        """Rows of the texts from `first` on, and where it stopped."""
+        arrays = self.arrays
+        if out is None:
+            out = empty_rows(tokens, first, dtype)
+        stopped = FOLD_ROWS.compiled(dtype)(
+            first,
+            *tokens[:6],
+            normalize,
+            MOST_NAMES,
+            arrays.bits,
+            arrays.columns,
+            arrays.sizes,
+            *arrays.names,
+            *out,
+        )
+        return out.first(stopped - first), stopped
+
+    def look_up(
+        self,
+        tokens: TokenizedTexts,
+        normalize: bool,
+        dtype: str,
+        unknown: int,
+        out: Rows | None = None,
+    ) -> Rows:
+        """Rows of the texts."""
+        if out is None:
+            out = empty_rows(tokens, 0, dtype)
+        FOLD_ROWS.compiled(dtype)(0, *tokens[:6], normalize, 0, *NAMELESS, *out)
+        return out
+
+    def name(self, column: int) -> str:
+        """The name of a feature of the column, or the column's number."""
+        arrays = self.arrays
+        if arrays.bits.size and arrays.bits[column >> 3] >> (column & 7) & 1:
+            places = np.flatnonzero(arrays.columns[: arrays.sizes[0]] == column)
+            if places.size:
+                return arrays.names.name(int(places[0]))
+        return f"column {column}"
+
+    def find(self, key: Any) -> int:
+        """The column of a folded fingerprint."""
+        return int(key)
+
+    def named_columns(self) -> NDArray[np.int32]:
+        """The columns with names, in order of naming."""
+        return self.arrays.columns[: self.arrays.sizes[0]]
+
+    def forgetful(self, weights: NDArray[Any]) -> NamedColumns:
+        """The names of the columns of the largest weights; from then on fewer texts give names."""
+        since = max(int(self.arrays.sizes[1]), 1)
+        return self.pruned(largest(weights, KEPT_NAMES), since)
+
+    def pruned(self, kept: NDArray[np.intp], since: int) -> NamedColumns:
+        """The names with these numbers alone, in their order."""
+        columns = self.arrays.columns[kept]
+        bits = np.zeros(self.features, np.bool_)
+        bits[columns] = True
+        names = self.arrays.names.kept(kept)
+        sizes = np.array([kept.size, since, names.letters.size])
+        return NamedColumns(np.packbits(bits, bitorder="little"), columns, sizes, names)

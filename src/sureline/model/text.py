@@ -1,0 +1,220 @@
+"""The fitted model of texts: a linear model with the tokenizer and the columns of its features."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.data import as_text
+from sureline.errors import InvalidParameter
+from sureline.features.hashing import Hashing
+from sureline.features.rows import Rows
+from sureline.features.tokenizer import TokenizedTexts, Tokenizer
+from sureline.features.vocabulary import KEPT_SHARE, Vocabulary, largest
+from sureline.model.explanation import Explanation, FeatureWeight, lower_bound
+from sureline.model.learner import Floats, Learner
+from sureline.model.linear import Labels, LinearModel
+from sureline.model.state import State
+
+TWO_CLASSES, WEIGHT_ONE = np.arange(2), np.ones(1)
+
+
+class ClassIndex(NamedTuple):
+    """What learning or classifying one text needs to know of the `labels` of the columns.
+
+    `codes` has the column of each label, as an array of one number; `rank` the position of each
+    column's label among the sorted ones; `order` the columns of these; `sorted` the sorted labels.
+    """
+
+    labels: Labels
+    codes: dict[Any, NDArray[np.int64]]
+    rank: NDArray[np.int64]
+    order: NDArray[np.int64]
+    sorted: list[Any]
+
+
+class TextModel(LinearModel):
+    """A linear classifier of texts.
+
+    Parameters
+    ----------
+    learner : Learner
+        The rule with its constants, covariance and scheme.
+    tokenizer : Tokenizer
+        Which features a text has.
+    columns : Vocabulary or Hashing
+        The column of each feature.
+    normalize : bool
+        Whether every row is scaled to length 1.
+    memory_limit_gb : float
+        The most memory the state may take.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        tokenizer: Tokenizer,
+        columns: Vocabulary | Hashing,
+        normalize: bool,
+        memory_limit_gb: float,
+    ) -> None:
+        super().__init__(learner, memory_limit_gb, "TextClassifier")
+        self.tokenizer, self.columns, self.normalize = tokenizer, columns, normalize
+        self._index: ClassIndex | None = None
+
+    def with_columns(self, columns: Vocabulary | Hashing, state: State | None = None) -> Self:
+        """A model of the same kind with other columns, on another state or on a fresh one."""
+        fresh = self.fresh_state(0, 0) if state is None else state
+        model = self.on(fresh, self.labels[:0] if state is None else None)
+        model.columns = columns
+        return model
+
+    @property
+    def n_features(self) -> int:
+        """How many features have a column."""
+        return self.columns.features
+
+    @property
+    def class_index(self) -> ClassIndex:
+        """The columns by label; made anew when classes come or go."""
+        index = self._index
+        if index is None or index.labels is not self.labels:
+            labels = self.labels
+            order = np.argsort(labels)
+            codes = dict(zip(labels.tolist(), np.arange(labels.size)[:, np.newaxis], strict=True))
+            index = ClassIndex(labels, codes, np.argsort(order), order, labels[order].tolist())
+            self._index = index
+        return index
+
+    def rows(self, tokens: TokenizedTexts, out: Rows | None = None) -> Rows:
+        """Rows of texts to be classified."""
+        columns = self.columns
+        return columns.look_up(tokens, self.normalize, self.learner.dtype, columns.unknown, out)
+
+    # -- one text ------------------------------------------------------------------------------
+
+    def learn_one(self, text: str, code: NDArray[np.int64], weight: float) -> None:
+        """Learn one text of the class in column ``code[0]``."""
+        columns, learner, lock = self.columns, self.learner, self.lock
+        single = self.tokenizer.read_one(text)
+        tokens, state = single.tokens, self.state
+        if columns.most_after(tokens.indptr.item(1)) >= state.features:
+            features = columns.reserve(tokens, 0) + 1
+            state = self.state = state.with_features(features, self.memory_limit_gb, self.owner)
+        out = single.rows(learner.dtype)
+        rank = self.class_index.rank if state.wide else TWO_CLASSES
+        weights = WEIGHT_ONE if weight == 1.0 else np.array([weight])
+        with lock.write():
+            rows, entered = columns.enter(tokens, 0, self.normalize, learner.dtype, out)
+            if not entered:  # for want of capacity
+                columns.reserve(tokens, 0)
+                rows, _ = columns.enter(tokens, 0, self.normalize, learner.dtype, out)
+            learner.learn_one(state, rows, code, weights, rank)
+        if columns.full:
+            self.prune()
+
+    def predict_one(self, text: str) -> Any:
+        """The label of one text: the class of the highest mean score."""
+        with self.lock.read():
+            single, index = self.tokenizer.read_one(text), self.class_index
+            if len(index.sorted) == 1:
+                return index.sorted[0]
+            rows = self.rows(single.tokens, single.rows(self.learner.dtype))
+            scores = self.learner.scores(self.state, rows)[0]
+            best = scores[index.order].argmax() if self.state.wide else scores.item() > 0.0
+            return index.sorted[best]
+
+    # -- columns -------------------------------------------------------------------------------
+
+    def prune(self) -> None:
+        """Forget the least certain features, or with hashing the names of the lightest."""
+        columns, state = self.columns, self.state
+        if isinstance(columns, Hashing):
+            named = columns.named_columns()
+            weights = np.abs(self.learner.weights(state, named + 1)).max(axis=1)
+            names = columns.forgetful(weights)
+            with self.lock.write():
+                columns.arrays = names
+            return
+        count = columns.features
+        certainty: NDArray[Any]
+        if self.has_variance and not state.covariance.size:
+            certainty = -state.table[1 : count + 1, 1, : state.used].min(axis=1)
+        else:
+            certainty = np.abs(self.learner.weights(state)[1 : count + 1]).max(axis=1)
+        kept = largest(certainty, int(KEPT_SHARE * count))
+        arrays, state = columns.pruned(kept), state.with_rows(kept)
+        with self.lock.write():
+            columns.arrays, self.state = arrays, state
+
+    def name(self, feature: int) -> str:
+        """The name of a feature: its words, or its characters in angle quotes."""
+        return self.columns.name(feature)
+
+    # -- explanations --------------------------------------------------------------------------
+
+    def explain(self, text: str, top: int) -> Explanation:
+        """What each feature of a text adds to each class's score; `top` of them are listed."""
+        texts = as_text([text])
+        with self.lock.read():
+            tokens = self.tokenizer.read(texts)
+            places = _places(texts[0].as_py(), tokens, self.tokenizer)
+            names = self._spelled(tokens)
+            return self.explain_row(self.rows(tokens), names, top, text, places)
+
+    def _spelled(self, tokens: TokenizedTexts) -> list[str]:
+        """The names of one text's features, as the text has them, without those left out."""
+        columns, names = self.columns, []
+        for k in range(int(tokens.indptr[1])):
+            if columns.unknown < 0 and columns.find(tokens.keys[k]) < 0:
+                continue
+            start, length = int(tokens.starts[k]), int(tokens.lengths[k])
+            word = tokens.low[start : start + abs(length)].tobytes().decode()
+            names.append(f"‹{word}›" if length < 0 else word)
+        return names
+
+    def top_features(self, label: Any, n: int) -> list[FeatureWeight]:
+        """The features that speak most certainly for a class."""
+        classes = self.classes.tolist()
+        if label not in classes:
+            raise InvalidParameter(
+                f"{self.owner}: there is no class {label!r}; there are "
+                f"{', '.join(map(repr, classes))}"
+            )
+        k = classes.index(label)
+        with self.lock.read():
+            means, variances = self.weights(np.arange(self.columns.features))
+            weights: Floats = means[:, k]
+            spread = None if variances is None else variances[:, k]
+            bound = weights if spread is None else lower_bound(weights, np.sqrt(spread))
+            best = np.argsort(-bound, kind="stable")[: min(n, bound.size)]
+            return [
+                FeatureWeight(
+                    self.columns.name(int(j)),
+                    float(weights[j]),
+                    None if spread is None else float(spread[j]),
+                )
+                for j in best
+            ]
+
+
+def _places(
+    text: str, tokens: TokenizedTexts, tokenizer: Tokenizer
+) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Where in a text each n-gram of words occurs, counted in characters."""
+    if tokenizer.ngrams is None:
+        return {}
+    at = np.cumsum(np.frombuffer(text.encode(), np.uint8) & 0xC0 != 0x80)
+    at = np.concatenate([[0], at])
+    spans, low = tokens.spans, tokens.low
+    places = dict[str, tuple[tuple[int, int], ...]]()
+    for i in range(len(spans)):
+        for n in range(tokenizer.ngrams[0], tokenizer.ngrams[1] + 1):
+            last = i + n - 1
+            if last < len(spans):
+                name = low[spans[i, 0] : spans[last, 1]].tobytes().decode()
+                where = int(at[spans[i, 2]]), int(at[spans[last, 3]])
+                places[name] = (*places.get(name, ()), where)
+    return places
