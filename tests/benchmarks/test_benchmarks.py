@@ -50,6 +50,15 @@ def test_speed_of_several_threads_can_be_measured():
         assert name in done.stdout
 
 
+@pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
+def test_speed_of_reading_csv_can_be_measured():
+    sizes = ["--rows", "600", "--repeats", "1"]
+    command = [sys.executable, str(FOLDER / "csv_splitter.py"), *sizes]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for name in ("600 equal rows", "5,574 equal rows", "peculiar files"):
+        assert name in done.stdout
+
+
 def entry(name, work, **settings):
     return entries.Entry(name, "works", work, **settings)
 

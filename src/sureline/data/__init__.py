@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sureline.data.bad_rows import BadRow, BadRows
-    from sureline.data.batch import Batch, NamedFeatures, concatenate
-    from sureline.data.batch import NamedFeatures as Given
+    from sureline.data.batch import Batch, NamedFeatures
     from sureline.data.conversion import as_labels, as_text
     from sureline.data.datasets import sms_spam
     from sureline.data.formats import FORMATS
     from sureline.data.read_options import LABEL_TYPES
     from sureline.data.reader import Reader
     from sureline.data.shuffle import LongestRun, shuffle_rows
+
+    Given = NamedFeatures
 
 _MODULES = {
     "FORMATS": "formats",
@@ -30,7 +31,6 @@ _MODULES = {
     "Reader": "reader",
     "as_labels": "conversion",
     "as_text": "conversion",
-    "concatenate": "batch",
     "shuffle_rows": "shuffle",
     "sms_spam": "datasets",
 }
@@ -41,13 +41,11 @@ __all__ = [
     "BadRow",
     "BadRows",
     "Batch",
-    "Given",
     "LongestRun",
     "NamedFeatures",
     "Reader",
     "as_labels",
     "as_text",
-    "concatenate",
     "shuffle_rows",
     "sms_spam",
 ]

@@ -136,7 +136,9 @@ def _from_text(label: pa.Array, kind: str, numeric: bool) -> tuple[pa.Array, NDA
         values = pc.cast(label, target)
     except pa.ArrowInvalid:
         parse = int if kind == "int" else float
-        values = pa.array([_parse(each, parse) for each in label.to_pylist()], target)
+        codes = label.dictionary_encode()
+        parsed = [_parse(each, parse) for each in codes.dictionary.to_pylist()]
+        values = pa.array(parsed, target).take(codes.indices)
     if kind == "int":
         # 007, +7 and 7 would become one label: only the usual way to write a number counts.
         fits = pc.equal(pc.cast(values, pa.large_string()), label)

@@ -20,17 +20,7 @@ _FILE, _STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 
 
 def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read an Arrow file or stream as raw batches.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    options : ReadOptions
-        What to read.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
-    """
+    """Read an Arrow file or stream as raw batches."""
     read_tables = _read_file if stream.peek(len(_FILE)) == _FILE else _read_stream
     return read_rows(read_tables(stream, options), stream, "an Arrow", options, bad)
 

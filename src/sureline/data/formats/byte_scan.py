@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 STRIDE = 64
 TAB, NEWLINE, RETURN, SPACE, QUOTE = 9, 10, 13, 32, 34
 
+# A regular expression for a decimal number.
+NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+
 # The powers of ten that float64 holds exactly, and the largest such mantissa.
 _POWERS = 10.0 ** np.arange(23)
 _EXACT = 2**53
@@ -74,6 +77,34 @@ def copy_bytes(block: Any, start: Any, stop: Any, out: Any, at: Any) -> Any:
     for i in range(source.shape[0]):
         target[i] = source[i]
     return at + source.shape[0]
+
+
+def copy_words(block: Any, start: Any, stop: Any, gap: Any, out: Any, first: Any, at: Any) -> Any:
+    """Copy words to `out`, whose text begins at `first`, with one space before each but the first.
+
+    Returns where they end there.
+    """
+    start = skip_members(block, start, stop, gap)
+    while stop > start and gap[block[stop - 1]]:
+        stop -= 1
+    source = block[start:stop]
+    # Most texts have single spaces already: this loop is vectorized, and all is copied at once.
+    odd = 0
+    for i in range(source.shape[0] - 1):
+        odd |= int(source[i] == TAB) | (int(source[i] == SPACE) & int(source[i + 1] == SPACE))
+    if not odd:
+        if at > first and source.shape[0] > 0:
+            out[at] = SPACE
+            at += 1
+        return copy_bytes(block, start, stop, out, at)
+    while start < stop:
+        end = find_member(block, start, stop, gap)
+        if at > first:
+            out[at] = SPACE
+            at += 1
+        at = copy_bytes(block, start, end, out, at)
+        start = skip_members(block, end, stop, gap)
+    return at
 
 
 def parse_number(block: Any, start: Any, stop: Any) -> Any:

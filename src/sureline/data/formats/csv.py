@@ -92,7 +92,8 @@ def split_rows(
         while True:
             begin = at
             twice = False
-            if at < size and block[at] == quote:
+            quoted = at < size and block[at] == quote
+            if quoted:
                 begin = at + 1
                 at += 1
                 while True:
@@ -113,42 +114,23 @@ def split_rows(
                     break
                 end = at
                 at += 1
-                if at == size:
-                    # The next block may begin with a second quote: the field would go on.
-                    if not final:
-                        break
-                    whole = True
-                elif block[at] == NEWLINE:
-                    at += 1
-                    whole = True
-                elif block[at] == RETURN:
-                    if at + 1 == size:
-                        if not final:
-                            break
-                        at += 1
-                        whole = True
-                    elif block[at + 1] == NEWLINE:
-                        at += 2
-                        whole = True
-                    else:
-                        status = AFTER_QUOTE
-                        break
-                elif block[at] == delimiter:
-                    at += 1
-                else:
+                if at < size and block[at] == RETURN:
+                    at += int(at + 1 == size or block[at + 1] == NEWLINE)
+                if at < size and block[at] != delimiter and block[at] != NEWLINE:
                     status = AFTER_QUOTE
                     break
             else:
                 at = end = find_either(block, at, size, delimiter, NEWLINE)
-                if at == size:
-                    if not final:
-                        break
-                    whole = True
-                else:
-                    whole = block[at] == NEWLINE
-                    at += 1
-                if whole and end > begin and block[end - 1] == RETURN:
-                    end -= 1
+            if at == size:
+                # A quote at the end may be the first of two: the field would go on.
+                if not final:
+                    break
+                whole = True
+            else:
+                whole = block[at] == NEWLINE
+                at += 1
+            if whole and not quoted and end > begin and block[end - 1] == RETURN:
+                end -= 1
             if column < columns and slots[column] >= 0:
                 slot = slots[column]
                 fields.starts[slot, row] = begin
@@ -273,19 +255,7 @@ class _Buffer:
 def read(
     stream: ByteStream, options: ReadOptions, bad: BadRows, delimiter: str = ","
 ) -> Iterator[RawBatch]:
-    """Read a CSV file as raw batches.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    options : ReadOptions
-        What to read.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
-    delimiter : str, default=","
-        The field delimiter, unless the options name another.
-    """
+    """Read a CSV file as raw batches."""
     delimiter = options.delimiter or delimiter
     dialect = Dialect(ord(delimiter), QUOTE if options.quotes else -1)
     buffer = _Buffer(Utf8Stream(stream, options.encoding))

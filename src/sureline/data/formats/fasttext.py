@@ -106,17 +106,7 @@ def _compiled_split() -> Any:
 
 
 def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read fastText lines as raw batches.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    options : ReadOptions
-        What to read. If no labels are, a blank line is a row with an empty text.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
-    """
+    """Read fastText lines; if labels are not read, a blank line is a row with an empty text."""
     for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
         shape = (2, block.n_lines)
         lines = Lines(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data.arrow_arrays import string_array
-from sureline.data.formats.byte_scan import QUOTE, copy_bytes
+from sureline.data.formats.byte_scan import QUOTE, copy_bytes, find_byte, find_either
 
 
 def copy_fields(block: Any, starts: Any, ends: Any, doubled: Any, offsets: Any, out: Any) -> Any:
@@ -18,18 +18,13 @@ def copy_fields(block: Any, starts: Any, ends: Any, doubled: Any, offsets: Any, 
     at = 0
     offsets[0] = 0
     for row in range(starts.shape[0]):
-        if doubled[row]:
-            source = block[starts[row] : ends[row]]
-            target = out[at : at + source.shape[0]]
-            written = 0
-            second = False
-            for i in range(source.shape[0]):
-                target[written] = source[i]
-                second = source[i] == QUOTE and not second
-                written += 0 if second else 1
-            at += written
-        else:
-            at = copy_bytes(block, starts[row], ends[row], out, at)
+        begin, end = starts[row], ends[row]
+        while doubled[row] and begin < end:
+            quote = find_byte(block, begin, end, QUOTE)
+            at = copy_bytes(block, begin, min(quote + 1, end), out, at)
+            begin = quote + 2
+        if not doubled[row]:
+            at = copy_bytes(block, begin, end, out, at)
         offsets[row + 1] = at
     return at
 
@@ -44,7 +39,7 @@ def _compiled_copy() -> Any:
     return compiled(
         copy_fields,
         i8(given(u1), given(i8), given(i8), given(flag), array(i8), array(u1)),
-        (copy_bytes,),
+        (copy_bytes, find_byte, find_either),
     )
 
 

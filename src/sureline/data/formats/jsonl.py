@@ -50,17 +50,7 @@ class _Lines(NamedTuple):
 
 
 def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read JSON lines as raw batches.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    options : ReadOptions
-        What to read.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
-    """
+    """Read JSON lines as raw batches."""
     source = Utf8Stream(stream, options.encoding)
     blocks = map(_filled_lines, read_line_blocks(source, options.batch_bytes))
     head, first = _first_lines(blocks)

@@ -14,17 +14,7 @@ from sureline.data.read_options import ReadOptions
 
 
 def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read a Parquet file as raw batches.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    options : ReadOptions
-        What to read.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
-    """
+    """Read a Parquet file as raw batches."""
     return read_rows(_tables(stream, options), stream, "a Parquet", options, bad)
 
 

@@ -17,6 +17,7 @@ from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.formats import Format, Sample
 from sureline.data.formats.byte_scan import (
     NEWLINE,
+    NUMBER,
     RETURN,
     SPACE,
     TAB,
@@ -44,10 +45,9 @@ _REASONS = {
     ORDER: "the indices of features are not in ascending order",
     INDEX: f"the index of a feature is above {LARGEST}",
 }
-_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_FEATURE = rb"\d+:" + _NUMBER
+_FEATURE = rb"\d+:" + NUMBER
 _LINE = re.compile(
-    rb"(?:%b(?:[ \t]+qid:\d+)?|%b)(?:[ \t]+%b)+[ \t]*(?:#.*)?$" % (_NUMBER, _FEATURE, _FEATURE)
+    rb"(?:%b(?:[ \t]+qid:\d+)?|%b)(?:[ \t]+%b)+[ \t]*(?:#.*)?$" % (NUMBER, _FEATURE, _FEATURE)
 )
 
 
@@ -172,17 +172,7 @@ def _compiled_split() -> Any:
 
 
 def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read svmlight lines as raw batches.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    options : ReadOptions
-        What to read.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
-    """
+    """Read svmlight lines as raw batches."""
     from scipy.sparse import csr_array
 
     for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):

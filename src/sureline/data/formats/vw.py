@@ -21,11 +21,13 @@ from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.formats import Format, Sample
 from sureline.data.formats.byte_scan import (
     NEWLINE,
+    NUMBER,
     RETURN,
     SPACE,
     TAB,
     byte_set,
     copy_bytes,
+    copy_words,
     find_byte,
     find_either,
     find_member,
@@ -54,8 +56,7 @@ SPACE_START, SPACE_END, NAME_START, NAME_END, VALUE_START, VALUE_END = range(6)
 BYTE_SETS = np.array(
     [byte_set(SPACE, TAB), byte_set(SPACE, TAB, BAR), byte_set(SPACE, TAB, BAR, COLON)]
 )
-_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_LINE = re.compile(rb"\s*(?:%b(?:[ \t]+%b){0,2}[ \t]+)?(?:'[^\s|]*[ \t]*)?\|" % (_NUMBER, _NUMBER))
+_LINE = re.compile(rb"\s*(?:%b(?:[ \t]+%b){0,2}[ \t]+)?(?:'[^\s|]*[ \t]*)?\|" % (NUMBER, NUMBER))
 
 
 class Lines(NamedTuple):
@@ -203,41 +204,6 @@ def split_lines(
     return row, feature, scale
 
 
-def copy_words(block: Any, start: Any, stop: Any, gap: Any, out: Any, first: Any, at: Any) -> Any:
-    """Copy words to `out`, whose text begins at `first`, with one space before each but the first.
-
-    Returns where they end there.
-    """
-    while start < stop and gap[block[start]]:
-        start += 1
-    while stop > start and gap[block[stop - 1]]:
-        stop -= 1
-    source = block[start:stop]
-    # Most texts have single spaces already: this loop is vectorized, and all is copied at once.
-    odd = 0
-    for i in range(source.shape[0] - 1):
-        odd |= int(source[i] == TAB) | (int(source[i] == SPACE) & int(source[i + 1] == SPACE))
-    if not odd:
-        if at > first and source.shape[0] > 0:
-            out[at] = SPACE
-            at += 1
-        return copy_bytes(block, start, stop, out, at)
-    target = out[first:]
-    written = at - first
-    apart = True
-    for i in range(source.shape[0]):
-        if gap[source[i]]:
-            apart = True
-            continue
-        if apart and written > 0:
-            target[written] = SPACE
-            written += 1
-        apart = False
-        target[written] = source[i]
-        written += 1
-    return first + written
-
-
 def copy_names(block: Any, bounds: Any, offsets: Any, out: Any) -> Any:
     """Write the name of each feature: ``ns^name``, or ``name`` if the namespace has no name."""
     at = 0
@@ -336,17 +302,7 @@ def _split(block: LineBlock) -> _Split:
 
 
 def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read VW lines as raw batches.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    options : ReadOptions
-        What to read.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
-    """
+    """Read VW lines as raw batches."""
     for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
         split = _split(block)
         lines = split.lines
