@@ -18,7 +18,8 @@ from sureline import (
 )
 from sureline.estimators import save
 from sureline.model.merge import states as merging
-from sureline.model.merge.states import HOWS, merge_states
+from sureline.model.merge.algebra import HOWS
+from sureline.model.merge.states import merge_states
 from sureline.rules import rules
 
 GAUSSIAN = [

@@ -20,7 +20,7 @@ from sureline.data import as_text, sms_spam
 from sureline.estimators import classifier_for
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.model.learner import AGAIN
-from sureline.model.merge.states import HOWS, check_how
+from sureline.model.merge.algebra import HOWS, check_how
 from sureline.model.merge.sums import added_by, name_sums, state_from_sums
 
 pytestmark = [

@@ -9,7 +9,7 @@ import typer
 from sureline.cli.options import HOWS, OUTPUT, Json, complete_from
 
 if TYPE_CHECKING:
-    from sureline.model.merge.states import How
+    from sureline.model.merge.algebra import How
 
 
 def merge(

@@ -14,7 +14,8 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.prediction import PredictionMixin
 from sureline.estimators.validation import check_layout
 from sureline.model.linear import LinearModel
-from sureline.model.merge.states import How, Indices, check_how, merge_states
+from sureline.model.merge.algebra import How, Indices, check_how
+from sureline.model.merge.states import merge_states
 
 L = TypeVar("L", bound=LinearModel)
 M = TypeVar("M")

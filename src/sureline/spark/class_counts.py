@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.model.merge.counts import count_more, curve_of, curve_sums
-from sureline.model.merge.states import CHUNK
+from sureline.model.merge.algebra import CHUNK
+from sureline.model.merge.counts import add_counts, calibrator_of, calibrator_sums
 from sureline.model.state import State
 
 Array = NDArray[Any]
@@ -99,7 +99,7 @@ def curve_since(start: State, state: State) -> Array:
     errors = state.errors - start.errors
     if (state.curve == start.curve).all():
         return np.array([*errors, *np.zeros(5)])
-    return np.array([*errors, *curve_sums(state.curve)])
+    return np.array([*errors, *calibrator_sums(state.curve)])
 
 
 def add_tallies(state: State, start: State, some: Iterator[Counted], totals: Counted) -> None:
@@ -129,7 +129,7 @@ def add_tallies(state: State, start: State, some: Iterator[Counted], totals: Cou
     for numbers, places, counts in (some_totals, *some):
         where = numbers + 1, places
         fewest = -state.tallies[where]  # no count falls below 0
-        count_more(state.tallies, where, np.maximum(counts, fewest))
+        add_counts(state.tallies, where, np.maximum(counts, fewest))
 
 
 def set_curve(state: State, start: State, sums: Array) -> None:
@@ -146,4 +146,4 @@ def set_curve(state: State, start: State, sums: Array) -> None:
     """
     state.errors, state.curve = start.errors + sums[:2], start.curve.copy()
     if sums[2]:
-        state.curve = curve_of(sums[2:])
+        state.curve = calibrator_of(sums[2:])

@@ -20,7 +20,7 @@ from sureline.estimators import TextClassifier
 from sureline.features.hashing import MOST_NAMES, Hashing
 from sureline.features.names import Names
 from sureline.features.vocabulary import Vocabulary, VocabularyArrays, fill_table
-from sureline.model.merge.states import How, check_how
+from sureline.model.merge.algebra import How, check_how
 from sureline.model.merge.sums import name_sums, state_from_sums
 from sureline.spark.broadcast import Shipped
 from sureline.spark.class_counts import add_tallies, set_curve

@@ -25,7 +25,7 @@ from sureline.declaration import Option, declared
 from sureline.errors import InvalidParameter
 from sureline.estimators.text.classifier import default_estimator
 from sureline.estimators.validation import choose_rule
-from sureline.model.merge.states import HOWS
+from sureline.model.merge.algebra import HOWS
 from sureline.options import CovarianceOptions, OnlineOptions, TextOptions
 from sureline.rules import rules
 

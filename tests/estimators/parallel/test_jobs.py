@@ -367,11 +367,11 @@ def test_copies_count_as_memory():
 
 
 def test_a_full_covariance_that_lost_its_inverse_is_averaged():
-    from sureline.model.merge.shards import _combine
+    from sureline.model.merge.algebra import merge_gaussian_shards
 
     flat = np.array([[1.0, 1.0], [1.0, 1.0]]) * 0.5
     pairs = [(np.array([1.0, 0.0]), flat), (np.array([3.0, 2.0]), flat)]
-    mean, spread = _combine(1.0, np.zeros(2), np.eye(2), pairs)
+    mean, spread = merge_gaussian_shards(1.0, np.zeros(2), np.eye(2), pairs)
     assert mean.tolist() == [2.0, 1.0]
     assert spread.tolist() == flat.tolist()
 

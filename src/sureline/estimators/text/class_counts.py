@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels.class_counts import COUNT, WEIGH_ROWS
-from sureline.model.merge.counts import count_more
+from sureline.model.merge.counts import add_counts
 from sureline.model.state import Layout, State
 
 Labels = NDArray[Any]
@@ -118,7 +118,7 @@ class ClassCounts:
         rows = np.arange(many) if places is None else places[:many]
         rows = np.concatenate([[0], rows + 1])
         for k, column in enumerate(columns.tolist()):
-            count_more(state.tallies, (rows, column), theirs.tallies[: many + 1, k])
+            add_counts(state.tallies, (rows, column), theirs.tallies[: many + 1, k])
             state.tokens[column] += theirs.tokens[k]
 
 

@@ -16,7 +16,7 @@ from sureline.estimators.text.options import OPTIONS
 from sureline.features.hashing import Hashing
 from sureline.features.merge import merge_hashings, merge_vocabularies
 from sureline.features.vocabulary import Vocabulary
-from sureline.model.merge.states import How, check_how
+from sureline.model.merge.algebra import How, check_how
 
 if TYPE_CHECKING:
     from sureline.estimators.text.classifier import TextClassifier

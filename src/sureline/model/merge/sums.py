@@ -1,4 +1,4 @@
-"""Merging as sums: what each model adds, feature by feature, to the one that all started from.
+"""Merging as sums by feature: what each model adds to the one that all started from.
 
 Every way to merge sums something over models: precisions and precision × mean, or plain weights
 and variances. Models that were trained from one common start differ from it in the features that
@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.model.merge.states import (
+from sureline.model.merge.algebra import (
     CHUNK,
     Floats,
     How,
     Indices,
     Learning,
-    Way,
+    WeightMerge,
     check_how,
-    choose_way,
+    choose_merge,
 )
 from sureline.model.state import State
 
@@ -51,7 +51,7 @@ def name_sums(learner: Learning, how: How) -> tuple[str, ...]:
     if learner.rule.kernel is None and learner.layout.covariance != "identity":
         return ("mean", "variance") if how == "mean" else ("precision_mean", "precision")
     way = _way(learner, how, 1, 0)
-    return tuple(f"sum_{k}" for k in range(len(way.begun)))
+    return tuple(f"sum_{k}" for k in range(len(way.initial)))
 
 
 def added_by(
@@ -89,8 +89,8 @@ def added_by(
     """
     way, used = _way(learner, how, 1, 0), state.used
     ours, theirs = replace(state, merged=1), replace(start, merged=1)
-    begun = np.array(way.begun)[:, np.newaxis]
-    step = max(1, CHUNK // (len(way.begun) * used))
+    begun = np.array(way.initial)[:, np.newaxis]
+    step = max(1, CHUNK // (len(way.initial) * used))
     if origin is not None:
         places = np.concatenate([[0], np.where(origin >= 0, origin + 1, -1)])
     for first in range(0, features + 1, step):
@@ -161,20 +161,20 @@ def state_from_sums(
         return merged
     once = how == "product-prior"
     way = _way(learner, how, 1 if once else models, merged.clock)
-    shares = np.full((len(way.begun), 1), 1.0 if once else float(models))
+    shares = np.full((len(way.initial), 1), 1.0 if once else float(models))
     if learner.rule.kernel is not None:
         shares[-len(layout.initial) :] = 1.0  # a total counts what was there before once
-    theirs, begun = replace(start, merged=1), np.array(way.begun)[:, np.newaxis]
+    theirs, begun = replace(start, merged=1), np.array(way.initial)[:, np.newaxis]
 
     def before(rows: Indices) -> Floats:
         """What all models together add in some rows if they have learned nothing."""
-        total = np.broadcast_to(begun, (rows.size, len(way.begun), used)).copy()
+        total = np.broadcast_to(begun, (rows.size, len(way.initial), used)).copy()
         known = rows < have
         if known.any():
             total[known] = _gathered(way, theirs, rows[known])
         return np.asarray(total * shares)
 
-    step = max(1, CHUNK // (len(way.begun) * used))
+    step = max(1, CHUNK // (len(way.initial) * used))
     if learner.rule.kernel is not None or layout.covariance == "identity":
         # What such a rule keeps depends on the clock, also where nothing was learned.
         for first in range(0, features + 1, step):
@@ -193,13 +193,13 @@ def state_from_sums(
     return merged
 
 
-def _way(learner: Learning, how: How, models: int, clock: int) -> Way:
+def _way(learner: Learning, how: How, models: int, clock: int) -> WeightMerge:
     """How so many models, each standing for itself, are merged."""
     single = learner.layout.allocate(0, 1, math.inf, "")
-    return choose_way(learner, replace(single, clock=clock), [single] * models, how)
+    return choose_merge(learner, replace(single, clock=clock), [single] * models, how)
 
 
-def _gathered(way: Way, state: State, rows: Indices) -> Floats:
+def _gathered(way: WeightMerge, state: State, rows: Indices) -> Floats:
     """What some rows of a state's table add to sums; row 0, if it is among them, comes first."""
     values = state.table[rows, :, : state.used].astype(np.float64)
     stamps: Any = np.zeros((1, state.used), np.int64)
