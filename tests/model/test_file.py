@@ -37,16 +37,15 @@ from sureline import (
 from sureline.estimators import save
 from sureline.estimators.file import value_from_json, value_to_json
 from sureline.model import file
-from sureline.model import serialize as parts
 from sureline.model.file import read, verify, write
-from sureline.model.serialize import (
+from sureline.model.serialize import state as parts
+from sureline.model.serialize.labels import (
     labels_from_json,
     labels_to_json,
-    state_from_parts,
-    state_parts,
     strings_from_tensors,
     strings_to_tensors,
 )
+from sureline.model.serialize.state import state_from_parts, state_parts
 from sureline.rules import rules
 
 STORED = Path(__file__).parent / "models" / "format-1.sureline"

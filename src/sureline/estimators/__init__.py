@@ -67,7 +67,7 @@ def classifier_for(name: str) -> type[OnlineClassifier]:
     -------
     type
         A subclass of `OnlineClassifier`. Where a class offers several rules, the rule's
-        ``settings`` tell which parameters choose it.
+        ``settings`` are the parameters that choose it.
 
     Examples
     --------

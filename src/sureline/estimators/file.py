@@ -23,25 +23,26 @@ from sureline.estimators.validation import check_layout, choose_learner
 from sureline.model.file import Opened, read, write
 from sureline.model.learner import Learner
 from sureline.model.linear import LinearModel
-from sureline.model.serialize import (
+from sureline.model.serialize.fields import (
     LARGEST,
     Array,
     Json,
     Tensors,
-    as_bytes,
-    check_labels,
     is_whole,
-    labels_from_json,
-    labels_to_json,
     member,
     short,
-    state_from_parts,
-    state_parts,
-    strings_from_tensors,
-    strings_to_tensors,
     text_of,
     whole,
 )
+from sureline.model.serialize.labels import (
+    as_bytes,
+    check_labels,
+    labels_from_json,
+    labels_to_json,
+    strings_from_tensors,
+    strings_to_tensors,
+)
+from sureline.model.serialize.state import state_from_parts, state_parts
 from sureline.rules import rules
 
 DEEPEST = 6  # how deep parameters may be nested

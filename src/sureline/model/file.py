@@ -1,4 +1,4 @@
-"""The container of a model file: a safetensors file that is written whole and read with suspicion.
+"""The container of a model file: a safetensors file, written atomically and checked when read.
 
 A file holds one JSON string of metadata and named arrays. It is written beside its target and
 renamed, so that the target is never half a model; it is read by mapping it copy-on-write, after
@@ -269,7 +269,7 @@ def read(path: str | os.PathLike[str]) -> Opened:
 def verify(path: str | os.PathLike[str]) -> Opened:
     """Open a model file and check that its contents are those that were written.
 
-    The checksum tells damage by disks and networks; it is no signature, and who means harm can
+    The checksum detects damage by disks and networks; it is no signature, and an attacker can
     compute it anew.
 
     Parameters
@@ -452,7 +452,7 @@ def _reason(problem: Exception) -> str:
 
 
 def _short(value: Any) -> str:
-    """`value` as it is told in a message, however large or deep it is."""
+    """`value` as a message shows it, however large or deep it is."""
     return reprlib.repr(value)
 
 

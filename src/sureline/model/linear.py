@@ -111,7 +111,7 @@ class LinearModel:
         return model
 
     def padded(self, features: int) -> Self:
-        """The model, or a copy with room for at least so many features.
+        """The model, or a copy with capacity for at least so many features.
 
         Unknown features count as in a model that has learned nothing: they move no score and make
         it less certain.
@@ -131,7 +131,7 @@ class LinearModel:
 
     @property
     def n_features(self) -> int:
-        """How many features have been seen, or have room."""
+        """How many features have been seen, or have capacity."""
         return self.state.features
 
     @property
@@ -170,7 +170,7 @@ class LinearModel:
         classes : array, default=None
             Labels to know beforehand.
         features : int, default=0
-            How many features there must be room for.
+            The capacity for features that is needed.
         turn : Turn, default=NEW
             Whether the rows were counted or learned before, and whether they are learned now.
         """
@@ -205,7 +205,7 @@ class LinearModel:
             elif label in named:
                 state.used = labels.size  # other classes begin with the row that shows them
         if state.wide:
-            state = state.with_room(labels.size, limit, self.owner)
+            state = state.with_columns(labels.size, limit, self.owner)
         self._learn_known(state, labels, rows, y, weight, kept[begin:], turn)
 
     def _learn_known(

@@ -1,9 +1,9 @@
-"""The arrays a model learns, and the memory they take.
+"""The arrays that a model learns, and the memory they take.
 
 The table is feature-major: ``table[1 + j, slot, column]`` belongs to feature j, row 0 to the
 constant feature that serves as intercept. Slot 0 is the mean, slot 1 the variance or whatever else
-the rule keeps. Two classes share one column, so that all that is known of a feature lies side by
-side; a wide state has a column a class, in order of arrival, and room for more.
+the rule keeps. Two classes share one column, so that all numbers of a feature are adjacent; a wide
+state has one column per class, in order of arrival, and capacity for more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CURVE = (1.5, 0.5, 0.0, 0.0, 0.0)  # that probabilities begin with: log a, b, an
 
 @dataclass(frozen=True)
 class Layout:
-    """What decides the shape of a state; it cannot change while a model learns."""
+    """What determines the shape of a state; it cannot change while a model learns."""
 
     rule: str
     covariance: str
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def counted(self) -> bool:
-        """Whether it is counted how many rows of each class have had each feature."""
+        """Whether there are class counts: how many rows of each class had each feature."""
         return self.weighting is not None
 
     def size_gb(self, features: int, columns: int) -> float:
@@ -46,7 +46,7 @@ class Layout:
         return size / 2**30
 
     def check(self, features: int, columns: int, limit_gb: float, owner: str) -> None:
-        """Refuse a state that would be too large, and tell what it would take."""
+        """Refuse a state that would be too large, and say how large."""
         size = self.size_gb(features, columns)
         if size > limit_gb:
             shape = f"{features:,} features" + (f" x {columns:,} classes" if columns > 1 else "")
@@ -69,9 +69,9 @@ class Layout:
         owner: str,
         known: NDArray[Any] | None = None,
     ) -> State:
-        """A state that has seen nothing, or an error that tells what it would have taken.
+        """A state that has learned nothing, or an error if it would be too large.
 
-        The table begins with the rows that are `known`.
+        The first rows of the table are those `known`.
         """
         self.check(features, columns, limit_gb, owner)
         full = self.covariance == "full"
@@ -91,7 +91,7 @@ class Layout:
 
 
 def repeated(row: NDArray[Any], times: int, known: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Known rows, and behind them the same one again and again, until there are enough.
+    """`times` rows: those known, then the same one repeated.
 
     Copying ever longer parts is much faster than broadcasting.
     """
@@ -112,8 +112,8 @@ class State:
 
     The first `used` columns hold something; `wide` says whether every class has one of its own.
     `counts` holds the updates, the mistakes and the examples since learning began, also those
-    of passes that were undone. `merged` tells how many models, each trained by itself, the state
-    stands for.
+    of passes that were undone. `merged` is the number of models, each trained on its own, that the
+    state stands for.
 
     Where rows are counted, `tallies` has how many rows of each class have had a feature, in row 0
     how many rows there were, and `tokens` each class's nonzeros. Two classes that share a column
@@ -162,12 +162,12 @@ class State:
         return self.used if self.wide else 2
 
     def swap(self) -> None:
-        """Take the second of two classes for the first, where nothing but counts is known."""
+        """Swap two classes of which nothing but counts is known."""
         self.tallies = self.tallies[:, ::-1].copy()
         self.tokens = self.tokens[::-1].copy()
 
     def writeable(self) -> State:
-        """The state itself, or a copy where its arrays were mapped from a file for reading only."""
+        """The state, or a copy where its arrays are read-only, mapped from a file."""
         arrays = (
             *(self.table, self.covariance, self.stamps, self.counts),
             *(self.tallies, self.tokens, self.curve, self.errors),
@@ -175,7 +175,7 @@ class State:
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
     def copy(self, table: NDArray[Any] | None = None) -> State:
-        """A state that further learning leaves alone, on a table that is filled if one is given."""
+        """An independent copy, on a table that is filled already if one is given."""
         return replace(
             self,
             table=self.table.copy() if table is None else table,
@@ -188,8 +188,8 @@ class State:
             errors=self.errors.copy(),
         )
 
-    def with_room(self, columns: int, limit_gb: float, owner: str) -> State:
-        """A wide state with at least so many columns; it doubles, so that it seldom has to grow."""
+    def with_columns(self, columns: int, limit_gb: float, owner: str) -> State:
+        """A wide state with at least so many columns; it doubles, so that it seldom grows."""
         have = self.table.shape[2]
         if columns <= have:
             return self
@@ -219,7 +219,7 @@ class State:
         return self._on(larger)
 
     def with_rows(self, kept: NDArray[np.intp]) -> State:
-        """A state that has these features alone, in this order, and room for one more."""
+        """A state that has these features alone, in this order, and capacity for one more."""
         rows = np.concatenate([[0], np.asarray(kept) + 1])
         state = self.layout.allocate(kept.size + 1, self.table.shape[2], np.inf, "")
         state.table[: rows.size] = self.table[rows]
@@ -258,7 +258,7 @@ class State:
         )
 
     def _on(self, larger: State) -> State:
-        """The same state on another's arrays."""
+        """The state on the arrays of another."""
         return replace(
             self,
             table=larger.table,
@@ -269,7 +269,7 @@ class State:
         )
 
     def without(self, column: int) -> State:
-        """A wide state that has never had that column."""
+        """A wide state without that column."""
         fresh = self.layout.allocate(self.features, 1, np.inf, "")
         last = self.table.shape[2] - 1
         kept = [k for k in range(last + 1) if k != column]

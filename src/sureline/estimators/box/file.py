@@ -15,16 +15,8 @@ from sureline.estimators.file import (
     parameters_to_json,
     take_names,
 )
-from sureline.model.serialize import (
-    LARGEST,
-    Array,
-    Json,
-    Tensors,
-    labels_from_json,
-    labels_to_json,
-    member,
-    whole,
-)
+from sureline.model.serialize.fields import LARGEST, Array, Json, Tensors, member, whole
+from sureline.model.serialize.labels import labels_from_json, labels_to_json
 
 if TYPE_CHECKING:
     from sureline.estimators.box.classifier import BoxClassifier

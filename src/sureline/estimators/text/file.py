@@ -22,20 +22,18 @@ from sureline.features.names import Names
 from sureline.features.tokenizer import Tokenizer
 from sureline.features.unicode_tables import VERSION
 from sureline.features.vocabulary import Vocabulary, VocabularyArrays, fill_table
-from sureline.model.serialize import (
+from sureline.model.serialize.fields import (
     LARGEST,
     MOST_FEATURES,
     Array,
     Json,
     Tensors,
-    labels_from_json,
-    labels_to_json,
     member,
-    state_from_parts,
-    state_parts,
     text_of,
     whole,
 )
+from sureline.model.serialize.labels import labels_from_json, labels_to_json
+from sureline.model.serialize.state import state_from_parts, state_parts
 from sureline.model.text import TextModel
 
 if TYPE_CHECKING:

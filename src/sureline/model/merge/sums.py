@@ -75,7 +75,7 @@ def added_by(
     state : State
         What it has become.
     features : int
-        How many features of the model count; rows beyond them are room for more.
+        How many features of the model count; rows beyond them are spare capacity.
     origin : array of int, default=None
         For each feature of the model, which one of the start it is, or -1 if it is new. None if
         the start's features come first, in their order.
