@@ -74,10 +74,10 @@ CONSTANTS = (
     Constant("informed_prior", "LEAST", "naive Bayes: β", (0.03, 0.1, 0.3)),
     Constant("informed_prior", "SPREAD_ROWS", "naive Bayes: α", (0.3, 1.0, 3.0)),
     Constant(
-        "calibrating", "MEMORY", "calibration: rows it remembers", (300.0, 1000.0, 3000.0), True
+        "calibration", "MEMORY", "calibration: rows it remembers", (300.0, 1000.0, 3000.0), True
     ),
-    Constant("calibrating", "FIRM", "calibration: first precision", (1.0, 5.0, 20.0), True),
-    Constant("calibrating", "STEP", "calibration: longest step", (0.25, 0.5, 1.0), True),
+    Constant("calibration", "FIRM", "calibration: first precision", (1.0, 5.0, 20.0), True),
+    Constant("calibration", "STEP", "calibration: longest step", (0.25, 0.5, 1.0), True),
 )
 
 
