@@ -378,7 +378,7 @@ def judge_alone(variant, data):
 @pytest.mark.slow
 def test_a_variant_is_one_and_constants_of_labels_change_them_only(news):
     present, calibrated, other = (
-        judge_alone(name, news) for name in (constants.PRESENT, "calibrating.FIRM=20", "mistakes")
+        judge_alone(name, news) for name in (constants.PRESENT, "calibration.FIRM=20", "mistakes")
     )
     losses = [
         [one[f"sci 0 {order}"]["log loss"] for order in range(4)]
@@ -429,7 +429,7 @@ def test_tables_of_constants_show_gaps_from_the_present_values():
     names = [name for one in constants.CONSTANTS for name in one.variants()]
     found = {name: results(9.0, 0.3) for name in (constants.PRESENT, *names, *constants.FORMULAS)}
     found["noise.FACTOR=3"] = results(9.25, 0.3)
-    found["calibrating.FIRM=20"] = results(9.0, 0.31)
+    found["calibration.FIRM=20"] = results(9.0, 0.31)
     labels = constants.table_labels(found, ("sci", "sms"))
     assert "| r auto: factor | 3 | 9.75 | +0.25 ± 0.00 | 9.25 | 9.25 | 10.75 |" in labels
     assert "| r auto: factor | **6** | 9.50 | – | 9.00 | 9.00 | 10.50 |" in labels
