@@ -32,7 +32,7 @@ pytestmark = [*needs_spark(), pytest.mark.slow]
 def cluster(tmp_path_factory):
     """A master and two workers, which are ended in any case."""
     folder = tmp_path_factory.mktemp("spark")
-    compile_before(folder)
+    compile_before()
     started = Cluster(folder)
     try:
         for _ in range(2):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from spark_cluster import local_session, needs_spark
+from spark_cluster import compile_before, local_session, needs_spark
 from texts import compare_texts, texts_of
 
 from sureline import TextClassifier, merge
@@ -13,6 +13,7 @@ pytestmark = needs_spark()
 @pytest.fixture
 def spark(tmp_path):
     """A session in this process and its threads."""
+    compile_before()
     with local_session("local[1]", tmp_path) as made:
         yield made
 

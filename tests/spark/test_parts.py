@@ -433,6 +433,7 @@ print(json.dumps([Listener.count > 0, kinds, os.environ["NUMBA_CACHE_DIR"]]))
 """
 
 
+@pytest.mark.slow
 def test_workers_compile_apart_and_start_from_what_others_compiled(tmp_path):
     import json
 

@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).parents[1] / "support" / "spark_streaming.py"
 def folder(tmp_path_factory):
     """Where Spark keeps what it needs, with compiled code at hand."""
     made = tmp_path_factory.mktemp("stream")
-    compile_before(made)
+    compile_before()
     return made
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from cases import COMPILED
 
+from sureline import TextClassifier
+
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 POOL = "ignore:unclosed running multiprocessing pool:ResourceWarning"  # CrossValidator leaves one
 # For processes that live a minute on small data: compile little, collect garbage on one thread.
@@ -64,20 +66,15 @@ def environment(folder):
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder / "scratch"),
         "SPARK_WORKER_DIR": str(folder / "work"),
-        "SURELINE_COMPILED": str(folder / "compiled"),
+        "SURELINE_COMPILED": os.environ["NUMBA_CACHE_DIR"],
     }
 
 
-def compile_before(folder):
+def compile_before():
     """Compile what the tests use, once, so that not every executor has to."""
-    script = (
-        "from sureline import TextClassifier\n"
-        "for labels in (['a', 'b'], ['a', 'b', 'c']):\n"
-        "    model = TextClassifier().partial_fit(['x y', 'z', 'x'][: len(labels)], labels)\n"
-        "    model.predict_proba(['x'])\n"
-    )
-    cache = {"NUMBA_CACHE_DIR": str(folder / "compiled")}
-    subprocess.run([sys.executable, "-c", script], env={**environment(folder), **cache}, check=True)
+    for labels in (["a", "b"], ["a", "b", "c"]):
+        texts = ["x y", "z", "x"][: len(labels)]
+        TextClassifier().partial_fit(texts, labels).predict_proba(["x"])
 
 
 def children(pid):
@@ -173,7 +170,7 @@ def session(master, folder):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.extraJavaOptions": QUICK,
         "spark.executor.memory": "512m",
-        "spark.executorEnv.SURELINE_COMPILED": str(folder / "compiled"),
+        "spark.executorEnv.SURELINE_COMPILED": os.environ["NUMBA_CACHE_DIR"],
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "2",
