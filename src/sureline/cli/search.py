@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sklearn.base import clone
@@ -23,7 +24,7 @@ from sureline.estimators.validation import check_stream_parameters, choose_learn
 from sureline.evaluation import Majority
 from sureline.evaluation.search.candidates import Candidate
 from sureline.evaluation.search.dataset import Dataset
-from sureline.evaluation.search.trials import Progress
+from sureline.evaluation.search.trials import Progress, no_progress
 from sureline.rules import rules
 
 ByRule = dict[str, dict[str, Any]]
@@ -235,41 +236,15 @@ def as_sentence(words: str) -> str:
 # -- progress ----------------------------------------------------------------------------------
 
 
-class Lines(Progress):
-    """A line per stage, for logs and pipes."""
-
-    def start(self, stage: str, total: int) -> None:
-        """Print the stage."""
-        say(f"{stage}: {total:,} trainings")
-
-
-class Bar(Progress):
-    """A bar on a terminal, for one stage after the other."""
-
-    def __init__(self, progress: Any) -> None:
-        self._progress = progress
-        self._task: Any = None
-
-    def start(self, stage: str, total: int) -> None:
-        """Replace the bar."""
-        if self._task is not None:
-            self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(stage, total=total)
-
-    def advance(self) -> None:
-        """Advance the bar."""
-        self._progress.advance(self._task)
-
-
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[Progress]:
     """Show progress on stderr: a bar on a terminal, a line per stage elsewhere."""
     console = messages()
     if quiet:
-        yield Progress()
+        yield no_progress
         return
     if not console.is_terminal:
-        yield Lines()
+        yield _show_lines
         return
     from rich import progress as bars
 
@@ -282,4 +257,15 @@ def show_progress(quiet: bool) -> Iterator[Progress]:
         bars.TimeRemainingColumn(),
     )
     with bars.Progress(*columns, console=console, transient=True) as shown:
-        yield Bar(shown)
+
+        def replace_bar(stage: str, total: int) -> Callable[[], object]:
+            for task in shown.task_ids:
+                shown.remove_task(task)
+            return partial(shown.advance, shown.add_task(stage, total=total))
+
+        yield replace_bar
+
+
+def _show_lines(stage: str, total: int) -> Callable[[], object]:
+    say(f"{stage}: {total:,} trainings")
+    return lambda: None

@@ -24,7 +24,7 @@ from sureline.evaluation.search.candidates import (
 from sureline.evaluation.search.comparison import compare
 from sureline.evaluation.search.dataset import Dataset, split_features
 from sureline.evaluation.search.protocol import Protocol
-from sureline.evaluation.search.trials import Progress, Runner, Trial, predict_split
+from sureline.evaluation.search.trials import Runner, Trial, predict_split
 
 
 def test_a_comparison_is_tuning_on_one_split_and_then_folds():
@@ -81,16 +81,17 @@ def test_several_processes_find_the_same():
     alone = compare(Runner(rows), chosen, protocol)
     stages = []
 
-    class Stages(Progress):
-        def start(self, stage, total):
-            stages.append([stage, total, 0])
+    def record(stage, total):
+        stages.append([stage, total, 0])
 
-        def advance(self):
+        def advance():
             stages[-1][2] += 1
+
+        return advance
 
     # So that even small matrices are shared by files.
     with parallel_config("loky", max_nbytes=100):
-        together = compare(Runner(rows, jobs=2, progress=Stages()), chosen, protocol)
+        together = compare(Runner(rows, jobs=2, progress=record), chosen, protocol)
     assert stages == [["compiling", 2, 2], ["tuning", 13, 13], ["judging", 6, 6]]
     for a, b in zip(alone.results, together.results, strict=True):
         assert (a.learner, a.settings, a.passes) == (b.learner, b.settings, b.passes)

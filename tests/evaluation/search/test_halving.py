@@ -42,7 +42,7 @@ def test_one_pass_is_judged_row_by_row():
     X = TextFeatures().fit_transform([TEXTS[k] for k in order])
     y = [LABELS[k] for k in order]
     classes = ["ham", "spam"]
-    by_setting = {(each.learner, str(each.settings)): each for each in found.tried}
+    by_setting = {(each.rule, str(each.settings)): each for each in found.tried}
     arow = by_setting["arow", "{'r': 0.1}"]
     counted = AROWClassifier(r=0.1).partial_fit(X, y, classes=classes).n_mistakes_
     assert arow.error * ROWS == pytest.approx(counted)
@@ -74,15 +74,12 @@ def test_halving_keeps_the_better_half_and_gives_it_more_rows(protocol, passes):
     rows = short_rows(2400)
     stages = []
 
-    class Stages:
-        def start(self, stage, total):
-            stages.append((stage, total))
-
-        def advance(self):
-            pass
+    def record(stage, total):
+        stages.append((stage, total))
+        return lambda: None
 
     candidates = rule_candidates(["arow", "pa-i"])
-    found = tune(Runner(rows, progress=Stages()), candidates, Protocol(protocol, 2, passes))
+    found = tune(Runner(rows, progress=record), candidates, Protocol(protocol, 2, passes))
     width = 2 if protocol == "k-fold" else 1
     alive, settings = sum(len(each.grid) for each in candidates), len(found.tried)
     assert settings == alive
@@ -155,5 +152,5 @@ def test_a_search_refuses_what_it_cannot_do():
     with pytest.raises(DataError, match=r"nothing could be learned from SMS: arow: .*memory"):
         tune(Runner(dataset()), small, one)
     found = tune(Runner(dataset()), [*small, *rule_candidates(["pa"])], two)
-    assert [each.learner for each in found.tried] == ["pa"]
+    assert [each.rule for each in found.tried] == ["pa"]
     assert "memory" in found.failures["arow"]

@@ -15,22 +15,10 @@ from sureline.evaluation.search.comparison import Comparison, Result
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results of ``sureline compare``.
+    """All results of ``sureline compare``."""
 
-    Parameters
-    ----------
-    comparisons : list of Comparison
-        One per task.
-    protocol : str
-        How learners were judged, in words.
-    seed : int
-        The random seed.
-    seconds : float
-        How long it took.
-    """
-
-    comparisons: Sequence[Comparison]
-    protocol: str
+    comparisons: Sequence[Comparison]  # one per task
+    protocol: str  # in words
     seed: int
     seconds: float
 

@@ -32,7 +32,7 @@ def _table(results: Results, top: int) -> Table:
         strong = STRONG if rank == 1 else ""
         table.add_row(
             str(rank),
-            Text(each.learner, strong),
+            Text(each.rule, strong),
             Text(f"{100 * each.error:.2f}", strong),
             f"{each.judged:,}",
             str(each.passes),
@@ -43,7 +43,7 @@ def _table(results: Results, top: int) -> Table:
 
 def _notes(results: Results) -> list[str]:
     """How many settings were tried, how they were judged, and which failed."""
-    count, rules = len(results.tried), len({each.learner for each in results.tried})
+    count, rules = len(results.tried), len({each.rule for each in results.tried})
     finished = sum(each.finished for each in results.tried)
     judged = "all" if finished == count else f"the {finished} best"
     notes = [

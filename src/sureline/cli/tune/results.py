@@ -21,33 +21,15 @@ MODEL = "model.sureline"
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All results of ``sureline tune``.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    tried : list of Tried
-        All settings, the best first.
-    failures : dict
-        Why some settings failed, by rule.
-    protocol : str
-        How they were judged, in words.
-    seed : int
-        The random seed.
-    seconds : float
-        How long it took.
-    command : str
-        The command that trains the winner.
-    """
+    """All results of ``sureline tune``."""
 
     dataset: Dataset
-    tried: Sequence[Tried]
-    failures: Mapping[str, str]
-    protocol: str
+    tried: Sequence[Tried]  # the best first
+    failures: Mapping[str, str]  # by rule, why some settings failed
+    protocol: str  # in words
     seed: int
     seconds: float
-    command: str
+    command: str  # what trains the winner
 
     @cached_property
     def majority(self) -> Majority:
@@ -65,18 +47,7 @@ class Results:
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
             "command": self.command,
-            "tried": [
-                {
-                    "rule": each.learner,
-                    "settings": dict(each.settings),
-                    "passes": each.passes,
-                    "error": each.error,
-                    "judged": each.judged,
-                    "rounds": each.rounds,
-                    "finished": each.finished,
-                }
-                for each in self.tried
-            ],
+            "tried": [each._asdict() for each in self.tried],
             "left_out": dict(self.failures),
         }
 
@@ -97,8 +68,8 @@ def train_command(
     protocol : Protocol
         The random seed, and whether rows are shuffled.
     """
-    words = ["sureline", "train", *given, "--rule", best.learner]
-    known = settable(rules()[best.learner])
+    words = ["sureline", "train", *given, "--rule", best.rule]
+    known = settable(rules()[best.rule])
     for pair in pairs:
         if pair.partition("=")[0].strip() in known:
             words += ["--set", pair]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from sureline.errors import DataError
 from sureline.evaluation.baselines import Majority, majority_baseline
 from sureline.evaluation.protocols import Judgement, Split, split_once
-from sureline.evaluation.search.candidates import Candidate
+from sureline.evaluation.search.candidates import Candidate, Settings
 from sureline.evaluation.search.dataset import Dataset
 from sureline.evaluation.search.protocol import TEST_SHARE, Protocol
 from sureline.evaluation.search.trials import (
@@ -29,36 +29,16 @@ LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """How a candidate did.
-
-    Parameters
-    ----------
-    learner : str
-        Its name.
-    baseline : bool
-        Whether it comes from scikit-learn.
-    settings : dict
-        The parameters that tuning chose.
-    passes : int or None
-        The number of passes that tuning chose; None for one that does not learn online.
-    judgement : Judgement
-        What it predicted for every test row.
-    deviation : float
-        The standard deviation of the error over the folds; NaN where there are none.
-    unconverged : int
-        In how many trainings its solver stopped before it converged.
-    p_value : float
-        McNemar's, against the best; 1 for the best itself.
-    """
+    """How a candidate did."""
 
     learner: str
-    baseline: bool
-    settings: Mapping[str, Any]
-    passes: int | None
+    baseline: bool  # whether it comes from scikit-learn
+    settings: Settings  # as tuning chose them
+    passes: int | None  # as tuning chose them; None for one that does not learn online
     judgement: Judgement
-    deviation: float
-    unconverged: int
-    p_value: float = 1.0
+    deviation: float  # the standard deviation of the error over the folds; NaN without folds
+    unconverged: int  # the number of trainings whose solver stopped before it converged
+    p_value: float = 1.0  # McNemar's, against the best
 
     @property
     def error(self) -> float:
@@ -76,35 +56,16 @@ class Result:
         return next((stars for level, stars in LEVELS if self.p_value < level), "")
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """How all candidates did on one task.
-
-    Parameters
-    ----------
-    task : str
-        The name of the dataset.
-    rows : int
-        The number of rows.
-    judged : int
-        The number of rows judged on.
-    classes : int
-        The number of classes.
-    majority : Majority
-        The most frequent label of the training rows, and its error.
-    results : list of Result
-        The best first.
-    failures : dict
-        Why some candidates were left out, by name.
-    """
+class Comparison(NamedTuple):
+    """How all candidates did on one task."""
 
     task: str
     rows: int
-    judged: int
+    judged: int  # the number of rows judged on
     classes: int
-    majority: Majority
-    results: list[Result]
-    failures: dict[str, str]
+    majority: Majority  # the most frequent label of the training rows, and its error
+    results: list[Result]  # the best first
+    failures: dict[str, str]  # by name, why some candidates were left out
 
 
 def compare(

@@ -8,17 +8,17 @@ the stream by what was learned from those before, and so no row is predicted aft
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from sureline.errors import DataError
 from sureline.evaluation.protocols import Split
-from sureline.evaluation.search.candidates import Candidate
+from sureline.evaluation.search.candidates import Candidate, Settings
 from sureline.evaluation.search.dataset import Dataset
 from sureline.evaluation.search.protocol import Protocol
 from sureline.evaluation.search.trials import (
@@ -34,35 +34,16 @@ FINALISTS = 4  # at least so many settings see all rows
 MOST_ROUNDS = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """How one setting of one candidate did.
+class Tried(NamedTuple):
+    """How one setting of one rule did."""
 
-    Parameters
-    ----------
-    learner : str
-        The candidate's name.
-    settings : dict
-        Its parameters.
-    passes : int
-        The number of passes with the lowest error, the fewest of equal ones.
-    error : float
-        The share of rows that were then wrong.
-    judged : int
-        The number of rows judged on.
-    rounds : int
-        The number of rounds it took part in.
-    finished : bool
-        Whether it took part in all of them.
-    """
-
-    learner: str
-    settings: Mapping[str, Any]
-    passes: int
+    rule: str
+    settings: Settings
+    passes: int  # the number with the lowest error, the fewest of equal ones
     error: float
-    judged: int
-    rounds: int
-    finished: bool
+    judged: int  # the number of rows judged on
+    rounds: int  # the number of rounds it took part in
+    finished: bool  # whether it took part in all of them
 
 
 class Search(NamedTuple):
@@ -136,7 +117,7 @@ def tune(
             alive = sorted(best[: max(ceil(len(alive) / 2), FINALISTS)])
     tried = [
         Tried(
-            learner=trials[k].candidate.name,
+            rule=trials[k].candidate.name,
             settings=trials[k].settings,
             passes=int(np.argmin(wrong[k])) + 1,
             error=float(wrong[k].min() / judged[k]),

@@ -30,15 +30,13 @@ from sureline.evaluation.search.candidates import Candidate, Settings
 from sureline.evaluation.search.dataset import Dataset, split_features
 from sureline.evaluation.search.protocol import Protocol
 
+# Called with the name of a stage and its number of trainings; gives what is called after each.
+Progress = Callable[[str, int], Callable[[], object]]
 
-class Progress:
-    """Receives the progress of a search; this one shows nothing."""
 
-    def start(self, stage: str, total: int) -> None:
-        """A stage of `total` trainings starts."""
-
-    def advance(self) -> None:
-        """A training is done."""
+def no_progress(stage: str, total: int) -> Callable[[], object]:
+    """Show nothing."""
+    return lambda: None
 
 
 class Trial(NamedTuple):
@@ -163,8 +161,9 @@ class Runner:
         The parameters of `TextFeatures`.
     jobs : int
         The number of processes; -1 for one per core. The results do not depend on it.
-    progress : Progress
-        What receives the progress.
+    progress : function
+        Called with the name of a stage and its number of trainings; what it returns is called after
+        each training.
     unknown : bool
         Whether features that only test rows have count in the length of a text.
     """
@@ -172,7 +171,7 @@ class Runner:
     dataset: Dataset
     options: Mapping[str, Any] = field(default_factory=dict)
     jobs: int = 1
-    progress: Progress = field(default_factory=Progress)
+    progress: Progress = no_progress
     unknown: bool = False
 
     def run(
@@ -202,7 +201,7 @@ class Runner:
         failures : dict
             By the number of the trial, why it failed on a split.
         """
-        self.progress.start(stage, len(splits) * len(trials))
+        advance = self.progress(stage, len(splits) * len(trials))
         calls = (
             delayed(_attempt)((s, t), function, data, trial)
             for s, split in enumerate(splits if trials else ())
@@ -211,7 +210,7 @@ class Runner:
         )
         found, reasons = dict[tuple[int, int], Any](), dict[tuple[int, int], str]()
         for place, result, reason in self._in_parallel(calls):
-            self.progress.advance()
+            advance()
             found[place] = result
             if reason:
                 reasons[place] = reason
@@ -232,14 +231,14 @@ class Runner:
         if effective_n_jobs(self.jobs) == 1:
             return
         compiled = [candidate for candidate in candidates if not candidate.baseline]
-        self.progress.start("compiling", len(compiled))
+        advance = self.progress("compiling", len(compiled))
         _, firsts = np.unique(self.dataset.labels, return_index=True)
         few = np.concatenate([firsts[:3], firsts[:3]])
         trials = [Trial(candidate, candidate.grid[0]) for candidate in compiled]
         data = self._load((few, few), trials)
         for trial in trials:
             count_by_pass(data, trial)
-            self.progress.advance()
+            advance()
 
     def _load(self, split: Split, trials: Sequence[Trial]) -> SplitData:
         """The rows of a split, as all of `trials` read them."""
