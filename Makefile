@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 UNCOMPILED := tests/kernels tests/rules tests/features tests/estimators tests/model
 
-.PHONY: demo test test-all coverage check bench trend reproduce docs clean
+.PHONY: demo test test-all test-oldest coverage check bench trend reproduce docs clean
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
@@ -17,10 +17,18 @@ test: $(VENV)/.test $(VENV)/.browser ## the tests to run after every change: min
 test-all: $(VENV)/.test $(VENV)/.browser ## all tests: slow ones too, every seed, every class
 	$(PYTEST) --all $(ARGS)
 
-# Tests do not see lines that are compiled: those of `kernels` and `rules` are run again as Python.
-coverage: $(VENV)/.test $(VENV)/.browser ## all tests, and how many lines of the source they run
-	$(PYTEST) --all --cov --cov-report= --cov-fail-under=0
+# Coverage does not see lines that are compiled, so the tests of kernels and rules run again as Python.
+coverage: ## all tests, and how many lines of the source they run
+	$(MAKE) test-all ARGS="--cov --cov-report= --cov-fail-under=0"
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-append --cov-report=term $(UNCOMPILED)
+
+test-oldest: ## the default tests with the oldest dependencies that pyproject.toml allows
+	@mkdir -p build
+	@$(PYTHON) -c 'import tomllib; \
+		project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*(each.replace(">=", "==") for each in project["dependencies"]), sep="\n")' > build/oldest.txt
+	PIP_CONSTRAINT=$(abspath build/oldest.txt) NUMBA_CACHE_DIR=$(abspath .venv-oldest)/numba \
+		$(MAKE) VENV=.venv-oldest test
 
 check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers
 	$(BIN)/ruff check .
@@ -62,7 +70,7 @@ $(VENV)/.core: pyproject.toml
 	@$(PIP) install -e .
 	@touch $@
 
-# One environment, one extra a stamp: $(VENV)/.test installs sureline[test], and so on.
+# One environment, one stamp per extra: $(VENV)/.test installs sureline[test], and so on.
 $(VENV)/.%: $(VENV)/.core
 	@$(PIP) install -e ".[$*]"
 	@touch $@
@@ -92,4 +100,4 @@ $(VENV)/.rivals: $(VENV)/.core
 	@touch $@
 
 clean: ## forget the environment and everything built
-	rm -rf $(VENV) build dist docs/_build docs/rules .coverage* .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest build dist docs/_build docs/rules .coverage* .mypy_cache .pytest_cache .ruff_cache
