@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from cases import CASES, make, stream
+from estimator_checks import run_check
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -61,21 +62,17 @@ def expected_failures(estimator):
     return expected
 
 
-@parametrize_with_checks(
-    [make(rules()[name]) for name in REPRESENTATIVE],
-    expected_failed_checks=expected_failures,
-    xfail_strict=False,
-)
+@parametrize_with_checks([make(rules()[name]) for name in REPRESENTATIVE])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    run_check(check, estimator, expected_failures(estimator))
 
 
 @pytest.mark.slow
-@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures, xfail_strict=False)
+@parametrize_with_checks(OTHERS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks_of_the_other_rules(estimator, check):
-    check(estimator)
+    run_check(check, estimator, expected_failures(estimator))
 
 
 def test_works_in_a_pipeline_a_grid_search_and_calibration():

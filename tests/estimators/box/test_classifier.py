@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import several, stream
+from estimator_checks import run_check
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -485,8 +486,8 @@ def expected_failures(model):
     }
 
 
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures, xfail_strict=False)
+@parametrize_with_checks(CHECKED)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    run_check(check, estimator, expected_failures(estimator))
