@@ -161,7 +161,7 @@ def test_contributed_rule_has_a_working_class(contributed: Rule) -> None:
         theirs = PAClassifier(variant=1, C=0.3, random_state=0).fit(X, labels)
         np.testing.assert_array_equal(ours.coef_, theirs.coef_)
     assert not hasattr(ours, "predict_proba")
-    assert "The margin asked for." in made.__doc__
+    assert "The required margin." in made.__doc__
     with pytest.raises(sureline.InvalidParameter, match=r"rho must be a number in \(0, inf\)"):
         made(rho=-1.0).fit(X, y)
     usage = blocks("CONTRIBUTING.md")[1]
