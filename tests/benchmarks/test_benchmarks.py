@@ -50,6 +50,7 @@ def test_speed_of_several_threads_can_be_measured():
         assert name in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
 def test_speed_of_reading_csv_can_be_measured():
     sizes = ["--rows", "600", "--repeats", "1"]

@@ -115,10 +115,10 @@ def test_texts_are_not_changed():
 def test_lone_surrogates_become_replacement_characters(texts):
     read = as_text(texts)
     read.validate(full=True)
-    for text, mended in zip(texts, read.to_pylist(), strict=True):
+    for text, replaced in zip(texts, read.to_pylist(), strict=True):
         paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         kept = ["\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in paired]
-        assert mended == "".join(kept)
+        assert replaced == "".join(kept)
 
 
 def test_lone_surrogates_in_other_forms():
@@ -200,7 +200,7 @@ def test_arrow_strings_that_are_not_utf8():
         (["a", 1], "row 1: the label 1 has another type than those before it"),
     ],
 )
-def test_labels_that_are_missing_or_mixed(labels, said):
+def test_labels_that_are_missing_or_of_several_types(labels, said):
     with pytest.raises(DataError, match=said):
         as_labels(labels)
 

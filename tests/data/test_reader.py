@@ -159,7 +159,7 @@ def test_progress_of_columnar_files(tmp_path):
         (b'"text","label"\n"hi\tyou","x"\n', "hi\tyou", "x"),
     ],
 )
-def test_the_format_of_stdin_is_told_by_its_first_bytes(monkeypatch, data, text, label):
+def test_the_format_of_stdin_is_inferred_from_its_first_bytes(monkeypatch, data, text, label):
     for sent in (data, gzip.compress(data)):
         monkeypatch.setattr(sys, "stdin", Stdin(sent))
         assert rows(Reader(["-"])) == ([text], [label])
@@ -189,13 +189,13 @@ def test_a_long_first_line_and_one_without_names(file):
     assert rows(Reader([file("c.txt", "x,hi\n")], text=1, label=0)) == (["hi"], ["x"])
 
 
-def test_svmlight_is_told_by_its_first_line(file):
+def test_svmlight_is_inferred_from_its_first_line(file):
     for data in ("# a comment\n+1 1:0.5 7:2\n", "1 qid:3 1:0.5 7:2 # why\n", "1 1:.5 7:2"):
         (batch,) = Reader([file("data.txt", data)])
         assert batch.matrix.toarray().tolist() == [[0, 0.5, 0, 0, 0, 0, 0, 2]]
 
 
-def test_a_format_that_cannot_be_told_is_asked_for(file):
+def test_a_format_that_cannot_be_inferred_must_be_named(file):
     said = complaint([file("data.txt", "hello\nworld\n")])
     assert said.endswith(f"name it (format=...): {', '.join(FORMATS)}")
     with pytest.raises(InvalidParameter, match="format 'xml' does not exist; it can be csv, tsv"):

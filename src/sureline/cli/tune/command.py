@@ -138,7 +138,7 @@ def tune(
     _candidates(chosen, {**texts.changed, **chosen.texts}, judging.shuffle)
     dataset = search.read_dataset(files, reading, ", ".join(files))
     search.check_no_texts({**texts.changed, **chosen.texts}, dataset)
-    if dataset.rows.given is not None:
+    if dataset.rows.named_features is not None:
         texts = _without_weighting(texts, dataset, chosen, output.quiet)
     options = {**texts.changed, **chosen.texts}
     candidates, refused = _able(_candidates(chosen, options, judging.shuffle, dataset), dataset)

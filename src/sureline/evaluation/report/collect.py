@@ -120,7 +120,7 @@ class Gathering:
         sure = answers.margin if answers.probability is None else answers.probability
         self._sureness.add(np.asarray(sure, np.float64), right)
         self._along.add(right)
-        self._valued |= batch.given is not None
+        self._valued |= batch.named_features is not None
         if self._strange is not None:
             self._strange.add(batch, right)
         self._keep_mistakes(batch, truth, answers, right)

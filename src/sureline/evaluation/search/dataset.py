@@ -56,7 +56,7 @@ class Dataset:
         """Whether any feature value is negative."""
         if self.rows.matrix is not None:
             return bool(self.rows.matrix.data.min(initial=0.0) < 0.0)
-        given = self.rows.given
+        given = self.rows.named_features
         return given is not None and bool(given.values.min(initial=0.0) < 0.0)
 
     @classmethod
@@ -108,10 +108,10 @@ def split_features(
     features = TextFeatures(**options)
     learned, judged = dataset.rows.take(train), dataset.rows.take(test)
     features.begin()
-    features.count(learned.text, dataset.labels[train], learned.given)
+    features.count(learned.text, dataset.labels[train], learned.named_features)
     if unknown:
-        features.count(judged.text, given=judged.given, counting=False)
+        features.count(judged.text, given=judged.named_features, counting=False)
     return (
-        features.matrix(learned.text, learned.given),
-        features.matrix(judged.text, judged.given),
+        features.matrix(learned.text, learned.named_features),
+        features.matrix(judged.text, judged.named_features),
     )
