@@ -92,7 +92,7 @@ def test_resuming_says_where_it_goes_on_and_ends_with_the_same_bytes(run):
     assert (
         err
         == """\
-sureline: going on from c.sureline, after 15 examples
+sureline: continuing from c.sureline, after 15 examples
     examples classes    features     error     since  changing
           16       2          50    18.75%     0.00%   100.00%
 """
@@ -149,8 +149,7 @@ def test_a_resumed_run_may_have_more_passes_than_were_planned(run):
     assert run(*arguments, "-o", "m", "--passes", "1", "--resume") == (
         2,
         "",
-        "sureline: c.sureline stands in pass 3, but --passes is 1; ask for as many as before, or "
-        "more\n",
+        "sureline: c.sureline is in pass 3, but --passes is 1; give as many as before, or more\n",
     )
 
 
@@ -168,8 +167,8 @@ def test_a_checkpoint_that_is_not_resumed_is_replaced_with_a_warning(run):
     arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", *KEPT)
     assert run(*arguments)[2] == ""
     assert run(*arguments)[2] == (
-        "sureline: c.sureline holds an earlier run, which this one replaces; --resume would go on "
-        "from it\n"
+        "sureline: c.sureline holds an earlier run, which this one replaces; --resume would "
+        "continue it\n"
     )
 
 
@@ -190,22 +189,22 @@ def test_training_further_can_be_resumed(model, run):
         (
             ["--seed", "1"],
             "c.sureline is a checkpoint of a run with seed 0, but this one has seed 1; use the "
-            "same options, or start anew without --resume",
+            "same options, or start again without --resume",
         ),
         (
             ["--rule", "pa"],
             "c.sureline is a checkpoint of a run with no rule, but this one has rule 'pa'; use the "
-            "same options, or start anew without --resume",
+            "same options, or start again without --resume",
         ),
         (
             ["--ngrams", "1,1"],
             "c.sureline is a checkpoint of a run with no ngrams, but this one has ngrams [1, 1]; "
-            "use the same options, or start anew without --resume",
+            "use the same options, or start again without --resume",
         ),
         (
             ["more.csv"],
             "c.sureline is a checkpoint of a run on mail.csv (SIZE), but this one reads "
-            "mail.csv (SIZE), more.csv (SIZE); give the same files, or start anew without "
+            "mail.csv (SIZE), more.csv (SIZE); give the same files, or start again without "
             "--resume",
         ),
     ],
@@ -227,7 +226,7 @@ def test_other_rows_of_the_same_size_are_noticed(run):
         2,
         "",
         "sureline: c.sureline is a checkpoint of a run on other rows: the first 6 of this pass are "
-        "not those that it learned; give the same data in the same order, or start anew without "
+        "not those that it learned; give the same data in the same order, or start again without "
         "--resume\n",
     )
 
@@ -320,8 +319,8 @@ def test_an_interrupted_run_saves_says_how_to_go_on_and_does_so(folder, run):
         process.stdin.close()
     examples = position()["examples"]
     assert rest[-1] == (
-        f"sureline: interrupted after {examples:,} examples, which are saved in c.sureline; to go "
-        "on, give the same command with --resume"
+        f"sureline: interrupted after {examples:,} examples, which are saved in c.sureline; to "
+        "continue, give the same command with --resume"
     )
     assert not Path("m").exists()
 
@@ -335,7 +334,7 @@ def test_an_interruption_in_the_middle_is_told_with_what_was_saved(run, monkeypa
     class Interrupted(Reader):
         __iter__ = interrupted
 
-    monkeypatch.setattr("sureline.cli.train.run.Reader", Interrupted)
+    monkeypatch.setattr("sureline.cli.train.input.Reader", Interrupted)
     arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "-q", "--no-shuffle")
     assert run(*arguments) == (
         130,
@@ -346,10 +345,10 @@ def test_an_interruption_in_the_middle_is_told_with_what_was_saved(run, monkeypa
     assert run(*arguments, "--checkpoint", "c.sureline") == (
         130,
         "",
-        "sureline: interrupted after 8 examples, which are saved in c.sureline; to go on, give the "
-        "same command with --resume\n",
+        "sureline: interrupted after 8 examples, which are saved in c.sureline; to continue, give "
+        "the same command with --resume\n",
     )
-    monkeypatch.setattr("sureline.cli.train.run.Reader", Reader)
+    monkeypatch.setattr("sureline.cli.train.input.Reader", Reader)
     assert run(*arguments, "--checkpoint", "c.sureline", "--resume")[0] == 0
     resumed = Path("m").read_bytes()
     assert run(*arguments)[0] == 0

@@ -11,39 +11,35 @@ from rich.console import Console
 
 import sureline
 from sureline import InvalidParameter, TextClassifier
-from sureline.cli.screen import megabytes
+from sureline.cli.screen import clock, megabytes, percent, rate_line, rounded
 from sureline.cli.settings import Settings, settable
-from sureline.cli.train.interrupt import Patience
+from sureline.cli.train.interrupt import DeferredInterrupt
+from sureline.cli.train.label_runs import LabelRuns
 from sureline.cli.train.progress import (
     HEADER,
-    DoublingRows,
-    LiveLine,
-    Moment,
-    Silence,
-    clock,
-    percent,
-    rate_line,
-    rounded,
+    NoProgress,
+    ProgressLine,
+    ProgressLog,
+    Status,
 )
-from sureline.cli.train.run import LabelWatch
 from sureline.cli.values import parse_value
 from sureline.data import Batch
-from sureline.estimators.stream import Counts
 from sureline.estimators.validation import choose_rule
+from sureline.model.linear import Counts
 from sureline.rules import rules
 
 
-def moment(examples: int, seen: int, updates: int, mistakes: int, share=None) -> Moment:
-    return Moment(examples, Counts(seen, updates, mistakes), 2, 10 * examples, 100 * seen, share)
+def status(examples: int, seen: int, updates: int, mistakes: int, share=None) -> Status:
+    return Status(examples, Counts(seen, updates, mistakes), 2, 10 * examples, 100 * seen, share)
 
 
 def test_rows_double_and_the_last_one_is_shown():
     lines = list[str]()
-    rows = DoublingRows(lines.append)
+    rows = ProgressLog(lines.append)
     assert [rows.next_stop(n) for n in (0, 1, 2, 3, 4, 1000)] == [1, 2, 4, 4, 8, 1024]
-    for told in (moment(1, 1, 1, 1), moment(2, 2, 2, 1), moment(3, 3, 2, 1), moment(4, 4, 2, 2)):
-        rows.tell(told)
-    rows.tell(moment(5, 4, 2, 2))
+    for told in (status(1, 1, 1, 1), status(2, 2, 2, 1), status(3, 3, 2, 1), status(4, 4, 2, 2)):
+        rows.update(told)
+    rows.update(status(5, 4, 2, 2))
     rows.end()
     rows.end()
     assert lines[:1] == [HEADER]
@@ -57,20 +53,20 @@ def test_rows_double_and_the_last_one_is_shown():
 
 def test_rows_of_a_resumed_run_tell_what_happened_since():
     lines = list[str]()
-    rows = DoublingRows(lines.append)
-    rows.begin(moment(100, 100, 50, 40))
-    rows.tell(moment(101, 101, 50, 40))
-    rows.tell(moment(128, 128, 57, 47))
+    rows = ProgressLog(lines.append)
+    rows.begin(status(100, 100, 50, 40))
+    rows.update(status(101, 101, 50, 40))
+    rows.update(status(128, 128, 57, 47))
     rows.end()
     assert lines[-1].split() == ["128", "2", "1,280", "36.72%", "25.00%", "25.00%"]
 
 
 def test_no_rows_where_nothing_was_told():
     lines = list[str]()
-    DoublingRows(lines.append).end()
-    silence = Silence()
-    silence.begin(moment(1, 1, 1, 1))
-    silence.tell(moment(1, 1, 1, 1))
+    ProgressLog(lines.append).end()
+    silence = NoProgress()
+    silence.begin(status(1, 1, 1, 1))
+    silence.update(status(1, 1, 1, 1))
     silence.end()
     assert (lines, silence.next_stop(7)) == ([], None)
 
@@ -83,12 +79,12 @@ def test_the_live_line_tells_rate_error_and_what_is_left(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("sureline.cli.train.progress.perf_counter", lambda: now[0])
     console = screen()
-    line = LiveLine(console)
+    line = ProgressLine(console)
     assert line.next_stop(3) is None
-    line.begin(moment(0, 0, 0, 0, 0.0))
+    line.begin(status(0, 0, 0, 0, 0.0))
     for step in range(1, 5):
         now[0] += 1.0
-        line.tell(moment(1000 * step, 1000 * step, 500 * step, 100 * step, step / 8))
+        line.update(status(1000 * step, 1000 * step, 500 * step, 100 * step, step / 8))
     line.end()
     shown = console.file.getvalue()
     assert (
@@ -101,9 +97,9 @@ def test_the_live_line_without_an_end_has_no_bar(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("sureline.cli.train.progress.perf_counter", lambda: now[0])
     console = screen()
-    line = LiveLine(console)
+    line = ProgressLine(console)
     now[0] = 2.0
-    line.tell(moment(10, 10, 1, 1))
+    line.update(status(10, 10, 1, 1))
     line.end()
     assert "10 · 0/s" in console.file.getvalue()
     assert "%  " not in console.file.getvalue()
@@ -111,7 +107,7 @@ def test_the_live_line_without_an_end_has_no_bar(monkeypatch):
 
 def test_the_line_of_a_reader(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("sureline.cli.train.progress.perf_counter", lambda: now[0])
+    monkeypatch.setattr("sureline.cli.screen.perf_counter", lambda: now[0])
 
     class Half:
         bytes_total, bytes_read = 10, 5
@@ -154,8 +150,8 @@ def test_an_interruption_waits_for_the_end_of_the_work():
     done = list[str]()
 
     def work() -> None:
-        with Patience() as patience:
-            with patience.working():
+        with DeferredInterrupt() as interruption:
+            with interruption.deferred():
                 interrupt()
                 done.append("all of it")
             done.append("never")
@@ -169,7 +165,7 @@ def test_a_second_interruption_does_not_wait():
     done = list[str]()
 
     def work() -> None:
-        with Patience() as patience, patience.working():
+        with DeferredInterrupt() as interruption, interruption.deferred():
             interrupt()
             interrupt()
             done.append("never")
@@ -181,8 +177,8 @@ def test_a_second_interruption_does_not_wait():
 
 def test_between_works_an_interruption_is_at_once_and_afterwards_as_before():
     before = signal.getsignal(signal.SIGINT)
-    with Patience() as patience:
-        with patience.working():
+    with DeferredInterrupt() as interruption:
+        with interruption.deferred():
             pass
         with pytest.raises(KeyboardInterrupt):
             interrupt()
@@ -192,12 +188,12 @@ def test_between_works_an_interruption_is_at_once_and_afterwards_as_before():
 # -- labels in long runs -----------------------------------------------------------------------
 
 
-def seen(labels: list[str], in_order: bool, limit: int = 2**20) -> LabelWatch:
-    watch = LabelWatch(in_order, limit)
+def seen(labels: list[str], in_order: bool, limit: int = 2**20) -> LabelRuns:
+    watch = LabelRuns(in_order, limit)
     for start in range(0, len(labels), 100):
         part = labels[start : start + 100]
         texts = pa.array(["x" * 10] * len(part), pa.large_string())
-        watch.see(Batch(text=texts, label=pa.array(part, pa.large_string())))
+        watch.update(Batch(text=texts, label=pa.array(part, pa.large_string())))
     return watch
 
 
@@ -206,8 +202,8 @@ def test_sorted_labels_in_their_own_order_are_worth_a_warning():
     assert watch.late()
     assert not watch.late()  # once is enough
     assert watch.warning() == (
-        "labels come in long runs: 150 rows one after the other have the label 'a', and one pass "
-        "over such rows learns little; leave out --no-shuffle, or mix the rows beforehand"
+        "labels come in long runs: 150 consecutive rows have the label 'a', and one pass "
+        "over such rows learns little; leave out --no-shuffle, or shuffle the rows beforehand"
     )
 
 
@@ -232,7 +228,7 @@ def test_runs_that_the_buffer_mixes_are_not_worth_a_warning():
     watch = seen(labels, in_order=False, limit=20_000)
     assert watch.late()
     assert watch.warning().endswith(
-        "; raise --buffer above 0.0190735 MB, or mix the rows beforehand"
+        "; raise --buffer above 0.0190735 MB, or shuffle the rows beforehand"
     )
     assert not seen((["a"] * 60 + ["b"] * 60) * 20, in_order=False, limit=20_000).late()
 
@@ -242,16 +238,16 @@ def test_runs_that_the_buffer_mixes_are_not_worth_a_warning():
 
 def test_the_default_is_that_of_the_text_classifier():
     default = TextClassifier().chosen_estimator()
-    model = Settings().text_model()
+    model = Settings().text_model
     assert model.estimator.get_params() == default.get_params()
     assert type(Settings().number_model("f.svm")) is type(default)
-    named = Settings(choose_rule(default).name).text_model()
+    named = Settings(choose_rule(default).name).text_model
     assert named.estimator.get_params() == default.get_params()
 
 
 @pytest.mark.parametrize("name", rules())
 def test_every_rule_can_be_asked_for(name):
-    model = Settings(name.upper()).text_model()
+    model = Settings(name.upper()).text_model
     assert choose_rule(model.estimator) is rules()[name]
     assert choose_rule(Settings(name).number_model("f.svm")) is rules()[name]
     known = settable(rules()[name])
@@ -275,13 +271,13 @@ def test_every_rule_can_be_asked_for(name):
     ],
 )
 def test_values_get_the_type_of_their_parameter(pair, value):
-    found = getattr(Settings("arow", (pair,)).text_model().estimator, pair.split("=")[0].strip())
+    found = getattr(Settings("arow", (pair,)).text_model.estimator, pair.split("=")[0].strip())
     assert found == value
     assert type(found) is type(value)
 
 
 def test_parameters_of_reading_that_have_no_option_can_be_set():
-    assert Settings(None, ("min_length=3",)).text_model().min_length == 3
+    assert Settings(None, ("min_length=3",)).text_model.min_length == 3
     with pytest.raises(InvalidParameter, match=r"--set min_length is about texts, but f.svm holds"):
         Settings(None, ("min_length=3",)).number_model("f.svm")
     with pytest.raises(
@@ -327,11 +323,11 @@ def test_ranges_are_two_numbers_or_none():
             parse_value(wrong, hint, "--chars")
 
 
-def test_the_steering_options_reach_the_model():
-    steering = {"max_iter": 3, "shuffle": False, "random_state": 7}
+def test_the_learning_options_reach_the_model():
+    learning = {"max_iter": 3, "shuffle": False, "random_state": 7}
     for model in (
-        Settings(steering=steering).text_model(),
-        Settings(steering=steering).number_model(""),
+        Settings(learning=learning).text_model,
+        Settings(learning=learning).number_model(""),
     ):
-        assert {name: getattr(model, name) for name in steering} == steering
+        assert {name: getattr(model, name) for name in learning} == learning
     assert sureline.TextClassifier is TextClassifier

@@ -405,7 +405,7 @@ def test_counting_first_is_that_of_python(weighting, passes, run):
     options = ("--count-first", "--weighting", weighting, "--passes", str(passes))
     told = run("train", "three.csv", *options, "--no-shuffle", "-o", "m.sureline")
     assert told[0] == 0
-    assert told[2].startswith("sureline: counted 60 texts; now they are learned\n")
+    assert told[2].startswith("sureline: counted 60 texts; learning them now\n")
     settings = {"weighting": weighting, "max_iter": passes, "shuffle": False}
     expected = TextClassifier(**settings, counts_first=True).fit(texts, labels)
     made = load("m.sureline")
@@ -457,12 +457,7 @@ def test_what_is_read_once_or_is_no_text_cannot_be_counted_first(run, monkeypatc
     assert run("train", "rows.svm", *weighting) == (2, "", f"sureline: --weighting {told}")
     assert run("train", "rows.svm", "-o", "m.sureline", "-q")[0] == 0
     more = ("--continue", "m.sureline", "-o", "n.sureline", "-q", "--count-first")
-    assert run("train", "rows.svm", *more) == (
-        2,
-        "",
-        "sureline: texts can be counted first, but rows.svm holds svmlight rows; leave out "
-        "--count-first\n",
-    )
+    assert run("train", "rows.svm", *more) == (2, "", f"sureline: --count-first {told}")
 
 
 @pytest.mark.usefixtures("folder")
@@ -580,13 +575,13 @@ def test_labels_in_long_runs_are_worth_a_warning_where_rows_are_not_mixed(run):
     code, _, err = run("train", "rows.csv", "-o", "m.sureline", "-q", "--no-shuffle")
     assert (code, err) == (
         0,
-        "sureline: labels come in long runs: 200 rows one after the other have the label 'a', and "
-        "one pass over such rows learns little; leave out --no-shuffle, or mix the rows "
+        "sureline: labels come in long runs: 200 consecutive rows have the label 'a', and "
+        "one pass over such rows learns little; leave out --no-shuffle, or shuffle the rows "
         "beforehand\n",
     )
     code, _, err = run("train", "rows.csv", "-o", "m.sureline", "-q", "--buffer", "0.005")
     assert code == 0
-    assert err.endswith("raise --buffer above 0.00499916 MB, or mix the rows beforehand\n")
+    assert err.endswith("raise --buffer above 0.00499916 MB, or shuffle the rows beforehand\n")
     assert run("train", "rows.csv", "-o", "m.sureline", "-q")[2] == ""
 
 
@@ -627,12 +622,12 @@ ERRORS = {
     ),
     "parameter out of range": (
         ["mail.csv", "-o", "m", "--set", "r=0"],
-        "AROWClassifier: r must be a number in (0, inf) or 'auto', got 0.0",
+        "r must be a number in (0, inf) or 'auto', got 0.0",
     ),
     "balanced": (
         ["mail.csv", *COLUMNS, "-o", "m", "-q", "--set", "class_weight=balanced"],
-        "AROWClassifier: partial_fit cannot know how frequent classes will be; give class_weight "
-        "as a dictionary",
+        "--set class_weight=balanced needs to know all labels beforehand; give a weight for each "
+        """label, such as --set class_weight='{"spam": 2}'""",
     ),
     "one number": (
         ["mail.csv", "-o", "m", "--ngrams", "2"],
@@ -690,16 +685,15 @@ ERRORS = {
     ),
     "one label": (
         ["one.csv", "-o", "m", "-q"],
-        "all 2 rows have the label 'a'; to tell classes apart, give rows of two or more (or check "
-        "--label)",
+        "all 2 rows have the label 'a'; give rows of two or more classes (or check --label)",
     ),
     "no weight": (
         ["weights.csv", "-o", "m", "-q", "--weight", "w"],
-        "no row has a weight above 0, so that nothing was learned",
+        "no row has a weight above 0, so nothing was learned",
     ),
     "fractions": (
         ["fractions.jsonl", "-o", "m", "-q", "--no-shuffle"],
-        "fractions.jsonl: the label 1.5 is no class but a number with a fraction; give classes, or "
+        "fractions.jsonl: the label 1.5 is a number with a fraction, not a class; give classes, or "
         "read labels as text (--label-type text)",
     ),
     "texts among numbers": (

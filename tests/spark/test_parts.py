@@ -518,7 +518,7 @@ def test_parameters_that_contradict_each_other_are_refused():
             check(SurelineClassifier(**settings))
 
     refused("are both set; examples are either texts or vectors", textCol="t", featuresCol="v")
-    refused("bits tells how texts are read, but no textCol is set", bits=10)
+    refused("bits is about texts, but no textCol is set", bits=10)
     refused("shuffle must be 'none' or 'partition' or 'all', got 'some'", shuffle="some")
     refused("how must be 'kl' or", how="best")
     refused("rounds must be a whole number of at least 1, got 0", rounds=0)

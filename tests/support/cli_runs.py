@@ -27,4 +27,4 @@ def command(*arguments: str) -> list[str]:
 def tidy(text: str) -> str:
     """Output without sizes and times, which are not the same in every run."""
     text = re.sub(r"\([\d.,]+ (bytes|KB|MB)\)", "(SIZE)", text)
-    return re.sub(r"(seconds +)[\d.]+ \([\d,]+ (\w+) a second\)", r"\1TIME (RATE \2)", text)
+    return re.sub(r"(seconds +)[\d.]+ \([\d,]+ (\w+) per second\)", r"\1TIME (RATE \2)", text)

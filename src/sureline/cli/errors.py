@@ -5,24 +5,30 @@ from __future__ import annotations
 import inspect
 import re
 
+from sureline.cli.options import FLAGS
+
 _PARAMETER = re.compile(r"\((\w+)=('[^']*'|\w+|\.\.\.)\)")
+_CLASS = re.compile(r"^(\w+Classifier|TextFeatures)(\.\w+)?: ")
 
 
 def name_options(message: str) -> str:
-    """Replace the parameters of `Reader` that a message names by the options of the commands.
+    """Replace the Python parameters that a message names by the options of the commands.
 
     Parameters
     ----------
     message : str
-        What an error says, such as ``"skip bad rows (skip_bad=True)"``.
+        What an error says, such as ``"skip bad rows (skip_bad=True)"``. The class at its beginning
+        is left out, as nobody wrote it.
 
     Examples
     --------
     >>> from sureline.cli.errors import name_options
     >>> name_options("skip bad rows (skip_bad=True), or name the encoding (encoding='latin-1')")
     'skip bad rows (--skip-bad), or name the encoding (--encoding latin-1)'
+    >>> name_options("TextClassifier: hash the features (features='hash')")
+    'hash the features (--features hash)'
     """
-    return _PARAMETER.sub(_option, message)
+    return _PARAMETER.sub(_option, _CLASS.sub("", message))
 
 
 def _option(found: re.Match[str]) -> str:
@@ -30,12 +36,14 @@ def _option(found: re.Match[str]) -> str:
     from sureline.data import Reader
 
     name, value = found.groups()
-    if name not in inspect.signature(Reader).parameters:
-        return found.group()
-    option = name.replace("_", "-")
-    if value == "False":
-        return f"(--no-{option})"
-    if value in ("True", "..."):
-        return f"(--{option})"
+    option = FLAGS.get(name)
+    if option is None:
+        if name not in inspect.signature(Reader).parameters:
+            return found.group()
+        option = f"--{name.replace('_', '-')}"
+        if value == "False":
+            option = option.replace("--", "--no-")
+    if value in ("True", "False", "..."):
+        return f"({option})"
     plain = value.strip("'")
-    return f"(--{option} {plain if re.fullmatch('[-a-z0-9]+', plain) else value})"
+    return f"({option} {plain if re.fullmatch('[-a-z0-9]+', plain) else value})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, get_type_hints
 
 from sureline.cli.options import FLAGS
@@ -15,43 +16,47 @@ from sureline.estimators.text.classifier import REPLACED, default_estimator
 from sureline.estimators.validation import choose_rule
 from sureline.rules import Rule, rules
 
-OWN_OPTIONS = FLAGS
 NOT_FOR_STREAMS = ("early_stopping", "validation_fraction", "n_iter_no_change")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is to be trained: the rule, what was set of it, and how texts become features.
+    """The settings of a model: its rule, what ``--set`` says of it, and what other options say.
 
-    `texts` holds the parameters of `TextClassifier` that have an option of their own, where these
-    differ from the default.
+    `texts` has the parameters of `TextClassifier` that differ from the default, `learning` those
+    that a classifier of numbers has, too.
     """
 
     rule: str | None = None
     pairs: Sequence[str] = ()
     texts: Mapping[str, Any] = field(default_factory=dict)
-    steering: Mapping[str, Any] = field(default_factory=dict)
+    learning: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse what cannot be trained, before any row is read."""
-        self.text_model().begin()
+        model = self.text_model
+        model.begin()
+        if getattr(model.estimator, "class_weight", None) == "balanced":
+            raise InvalidParameter(
+                "--set class_weight=balanced needs to know all labels beforehand; give a weight "
+                "for each label, such as --set class_weight='{\"spam\": 2}'"
+            )
 
+    @cached_property
     def text_model(self) -> TextClassifier:
-        """A classifier of texts, which has learned nothing."""
-        default = default_estimator()
-        estimator, own = self._estimator(default, REPLACED)
-        return TextClassifier(estimator=estimator, **{**self.texts, **own, **self.steering})
+        """A classifier of texts, which has learned nothing; there is one for all callers."""
+        estimator, own = self._estimator(default_estimator(), REPLACED)
+        return TextClassifier(estimator=estimator, **{**self.texts, **own, **self.learning})
 
     def number_model(self, source: str) -> OnlineClassifier:
         """A classifier of svmlight rows, which has learned nothing."""
-        default = type(default_estimator())()
-        estimator, own = self._estimator(default)
-        texts = [OWN_OPTIONS[name] for name in self.texts] + [f"--set {name}" for name in own]
+        estimator, own = self._estimator(type(default_estimator())())
+        texts = [FLAGS[name] for name in self.texts] + [f"--set {name}" for name in own]
         if texts:
             raise InvalidParameter(
                 f"{texts[0]} is about texts, but {source} holds svmlight rows; leave it out"
             )
-        made: OnlineClassifier = estimator.set_params(**self.steering)
+        made: OnlineClassifier = estimator.set_params(**self.learning)
         return made
 
     def _estimator(self, default: Any, elsewhere: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
@@ -78,12 +83,17 @@ class Settings:
         return estimator, texts
 
 
+def default_rule() -> Rule:
+    """The rule that is trained unless another is named."""
+    return choose_rule(default_estimator())
+
+
 def settable(rule: Rule) -> dict[str, Any]:
     """The parameters that ``--set`` takes for a rule, with their types."""
     cls: Any = classifier_for(rule.name)
     reading: Any = TextClassifier()
     hints, texts = get_type_hints(cls), get_type_hints(TextClassifier)
-    left_out = {*OWN_OPTIONS, *NOT_FOR_STREAMS, *rule.settings}
+    left_out = {*FLAGS, *NOT_FOR_STREAMS, *rule.settings}
     first = [*(parameter.name for parameter in rule.parameters), *rule.choices, "covariance"]
     own = [name for name in cls().get_params() if name not in left_out]
     own.sort(key=lambda name: first.index(name) if name in first else len(first))
@@ -97,8 +107,8 @@ def _split(pair: str, known: Mapping[str, Any], rule: Rule) -> tuple[str, str]:
     name = name.strip()
     if not equals:
         raise InvalidParameter(f"--set takes name=value, such as --set r=0.3, got {pair!r}")
-    if name in OWN_OPTIONS:
-        raise InvalidParameter(f"--set {name}: use {OWN_OPTIONS[name]} instead")
+    if name in FLAGS:
+        raise InvalidParameter(f"--set {name}: use {FLAGS[name]} instead")
     if name not in known:
         raise InvalidParameter(
             f"--set {name}: the rule {rule.name} has no such parameter; it has {', '.join(known)}"

@@ -361,7 +361,7 @@ def _labels_of(batch: Batch) -> NDArray[Any]:
         if broken.size:
             raise DataError(
                 f"{batch.source}: the label {labels[broken[0]]} is a number with a fraction, not a "
-                "class; give classes, or read labels as text (--label-type text)"
+                "class; give classes, or read labels as text (label_type='text')"
             )
     return labels
 
@@ -395,7 +395,7 @@ def typed_labels(words: Sequence[str], kind: np.dtype[Any]) -> NDArray[Any]:
             raise InvalidParameter(
                 f"the class {word!r} was named, but the labels of the input are "
                 f"{are.get(kind.kind, str(kind))}; name such, or read labels as text "
-                "(--label-type text)"
+                "(label_type='text')"
             )
     return np.array(values, dtype=kind)
 

@@ -52,8 +52,7 @@ def evaluate(
 
     from sureline.cli.describe import describe_bad
     from sureline.cli.model_files import columns_of, open_model
-    from sureline.cli.screen import messages, warn
-    from sureline.cli.train.progress import rate_line
+    from sureline.cli.screen import messages, rate_line, warn
     from sureline.estimators.stream import predict_batch
     from sureline.evaluation.report.counts import Tally
 

@@ -8,8 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sureline.cli.screen import grid, indented
-from sureline.cli.train.progress import rounded
+from sureline.cli.screen import grid, indented, rounded
 from sureline.evaluation.report.counts import Facts
 
 STRONG = "bold"
@@ -45,7 +44,7 @@ def _summary(facts: Facts) -> list[RenderableType]:
     if facts.unknown:
         table.add_row("unknown", _unknown(facts.unknown))
     rate = rounded(facts.rows / max(facts.seconds, 1e-9))
-    table.add_row("seconds", f"{facts.seconds:.2f} ({rate} rows a second)")
+    table.add_row("seconds", f"{facts.seconds:.2f} ({rate} rows per second)")
     return [table]
 
 

@@ -9,8 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sureline.cli.describe import enumerate_classes
-from sureline.cli.screen import grid, indented, megabytes
-from sureline.cli.train.progress import percent
+from sureline.cli.screen import grid, indented, megabytes, percent
 
 STRONG = "bold"
 CLASSES = 20  # of so many classes the features are listed

@@ -178,8 +178,7 @@ def _progress(quiet: bool, output: str | None) -> Any:
     """A live line on a terminal, unless the answers themselves go there."""
     import sys
 
-    from sureline.cli.screen import messages
-    from sureline.cli.train.progress import rate_line
+    from sureline.cli.screen import messages, rate_line
 
     console = messages()
     busy = output in (None, "-") and sys.stdout.isatty()

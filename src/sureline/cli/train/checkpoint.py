@@ -1,4 +1,4 @@
-"""Where a training run stands, and whether a checkpoint belongs to the run that is asked for."""
+"""Checkpoints: how far a run has come, written and read, and whether it is the same run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from sureline.cli.model_files import open_model
+from sureline.cli.train.plan import Plan
 from sureline.data import Batch
 from sureline.errors import DataError, InvalidParameter, ModelFileError
+from sureline.estimators.file import save
 
-# Changing these does not change what the examples so far have taught.
+# Changing these does not change what was learned from the examples so far.
 FREE = ("passes",)
+# The progressive error is noted so often while the number of examples doubles.
+POINTS = 8
 WORDS = 624  # of the state of the random generator
 
 
@@ -25,9 +30,9 @@ class Position:
 
     `random` is the state of the random generator at the beginning of the present pass, `digest` a
     checksum of the rows that this pass has taken so far. `base` is what the model had counted
-    before the run: examples, updates, mistakes. `first` tells, once the first pass is over, how
-    many examples it learned and how many of them it mistook. `curve` has both after ever more
-    examples: pairs of how many were learned and how many of these were mistaken beforehand.
+    before the run: examples, updates, mistakes. `first` has, once the first pass is over, how many
+    examples it learned and how many of them were mistakes. `curve` has both after ever more
+    examples: pairs of how many were learned and how many of these were mistakes beforehand.
     """
 
     passes: int = 0
@@ -39,6 +44,17 @@ class Position:
     base: list[int] = field(default_factory=lambda: [0, 0, 0])
     first: list[int] | None = None
     curve: list[list[int]] = field(default_factory=list)
+
+    def end_pass(self, rng: np.random.RandomState) -> None:
+        """Move to the beginning of the next pass."""
+        self.passes += 1
+        self.rows, self.digest = 0, [0, 0]
+        self.random = random_state(rng)
+
+    def note_error(self, seen: int, mistakes: int) -> None:
+        """Note how many examples have been learned, and how many were mistakes beforehand."""
+        if seen > (self.curve[-1][0] if self.curve else 0):
+            self.curve.append([seen, mistakes])
 
     def as_json(self) -> dict[str, Any]:
         """The position, for the notes of a checkpoint."""
@@ -114,14 +130,76 @@ def _letters(array: Any) -> memoryview:
     return memoryview(letters or b"")[int(ends[0]) : int(ends[-1])]
 
 
+def next_point(examples: int) -> int:
+    """The next number of examples, above this one, at which the progressive error is noted."""
+    if examples < POINTS:
+        return examples + 1
+    step = (1 << (examples.bit_length() - 1)) // POINTS
+    return examples - examples % step + step
+
+
+class Checkpoint:
+    """The file that a run is saved in, and that it is resumed from.
+
+    Parameters
+    ----------
+    plan : Plan
+        The options of the run.
+    files : list of str
+        The files that it reads.
+    """
+
+    def __init__(self, plan: Plan, files: list[str]) -> None:
+        self.path, self.every = plan.checkpoint, plan.every
+        self.saved: int | None = None  # how many examples the file has learned
+        if self.path is not None:
+            self._inputs, self._options = describe_inputs(files), plan.run_options()
+
+    def exists(self) -> bool:
+        """Whether there is such a file."""
+        return self.path is not None and Path(self.path).exists()
+
+    def is_due(self, examples: int) -> bool:
+        """Whether the run is to be saved after so many examples."""
+        return self.path is not None and examples % self.every == 0
+
+    def save(self, model: Any, position: Position, columns: dict[str, Any]) -> None:
+        """Write the model and how far the run has come."""
+        run = {
+            "options": self._options,
+            "inputs": self._inputs,
+            "position": position.as_json(),
+        }
+        save(model, str(self.path), {"columns": columns, "run": run})
+        self.saved = position.examples
+
+    def load(self, rng: np.random.RandomState) -> tuple[Any, Position]:
+        """The model and the position; the random generator is put where it was."""
+        model, notes = open_model(str(self.path))
+        stored = notes.get("run")
+        if not isinstance(stored, dict):
+            raise ModelFileError(
+                f"{self.path} is a model, but no checkpoint; leave out --resume, or use --continue "
+                "to train it further"
+            )
+        check_same_run(str(self.path), stored, self._options, self._inputs)
+        try:
+            position = Position.from_json(stored.get("position") or {})
+            set_random_state(rng, position.random)
+        except ModelFileError as problem:
+            raise ModelFileError(f"{self.path} is damaged: {problem}") from None
+        self.saved = position.examples
+        return model, position
+
+
 def describe_inputs(files: list[str]) -> list[list[Any]]:
     """The names and sizes of the files of a run; a stream has no size."""
-    described = list[list[Any]]()
+    found = list[list[Any]]()
     for file in files:
         path = Path(file)
         size = path.stat().st_size if path.is_file() else None
-        described.append([path.name, size])
-    return described
+        found.append([path.name, size])
+    return found
 
 
 def check_same_run(
@@ -138,13 +216,13 @@ def check_same_run(
         if options.get(name) != before.get(name):
             raise InvalidParameter(
                 f"{path} is a checkpoint of a run with {_spoken(name, before.get(name))}, but this "
-                f"one has {_spoken(name, options.get(name))}; use the same options, or start anew "
+                f"one has {_spoken(name, options.get(name))}; use the same options, or start again "
                 "without --resume"
             )
     if stored.get("inputs") != inputs:
         raise DataError(
             f"{path} is a checkpoint of a run on {_named(stored.get('inputs'))}, but this one "
-            f"reads {_named(inputs)}; give the same files, or start anew without --resume"
+            f"reads {_named(inputs)}; give the same files, or start again without --resume"
         )
 
 

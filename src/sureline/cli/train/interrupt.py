@@ -1,4 +1,4 @@
-"""Ctrl-C at a good moment: what is being learned or written is finished first."""
+"""Ctrl-C is deferred until the present work is complete."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from time import sleep
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-NUDGE = getattr(signal, "SIGURG", None)  # ignored by default, so that it harms nobody
+NUDGE = getattr(signal, "SIGURG", None)  # ignored by default
 SOON = 0.05  # seconds
 
 
-class Patience:
-    """Holds an interruption back until a piece of work is whole; a second one is not held back."""
+class DeferredInterrupt:
+    """Defers an interruption until the present work is complete; a second one is not deferred."""
 
     def __init__(self) -> None:
-        self._busy = self._asked = False
+        self._busy = self._pending = False
         self._before: dict[int, Any] = {}
         self._wakeup: tuple[int, int] | None = None
 
@@ -46,25 +46,25 @@ class Patience:
             signal.signal(number, handler)
 
     @contextmanager
-    def working(self) -> Iterator[None]:
-        """Work that an interruption must not cut in two."""
+    def deferred(self) -> Iterator[None]:
+        """Work that an interruption must not split."""
         self._busy = True
         try:
             yield
         finally:
             self._busy = False
-        if self._asked:
-            self._asked = False
+        if self._pending:
+            self._pending = False
             raise KeyboardInterrupt
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if not self._busy or self._asked:
-            self._asked = False
+        if not self._busy or self._pending:
+            self._pending = False
             raise KeyboardInterrupt
-        self._asked = True
+        self._pending = True
 
     def _listen(self, nudge: int) -> None:
-        """See to it that an interruption is noticed by a main thread that waits for a pipe.
+        """Let a main thread that waits for a pipe notice an interruption.
 
         A signal that comes just before the thread begins to wait is noted, but the handler is not
         called before the wait is over. A second signal, soon after, ends it.

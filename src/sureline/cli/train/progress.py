@@ -1,28 +1,26 @@
-"""How training shows that it gets on: a live line on a terminal, rows that double elsewhere."""
+"""The progress of a training run: a live line on a terminal, a log elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
+from sureline.cli.screen import REFRESH, clock, percent, rounded
 from sureline.model.linear import Counts
 
 HEADER = (
     f"{'examples':>12} {'classes':>7} {'features':>11} {'error':>9} {'since':>9} {'changing':>9}"
 )
-REFRESH = 0.1  # seconds
-WINDOW = 1.0  # seconds over which the live line tells what happened lately
+WINDOW = 1.0  # seconds of the recent past in the live line
 
 
 @dataclass(frozen=True)
-class Moment:
+class Status:
     """How far training has come.
 
     `examples` counts all rows, also those of weight 0; `counts` what was learned. `share` is the
-    part of the work that is done, where it can be told, `done` the bytes learned.
+    part of the work that is done, if it is known, `done` the bytes learned.
     """
 
     examples: int
@@ -34,48 +32,48 @@ class Moment:
 
 
 class Progress(Protocol):
-    """What training tells about itself."""
+    """Where the progress of training is shown."""
 
     def next_stop(self, examples: int) -> int | None:
-        """The number of examples, above this one, at which it wants to be told exactly."""
+        """The next number of examples, above this one, at which it must be updated."""
 
-    def begin(self, moment: Moment) -> None:
+    def begin(self, status: Status) -> None:
         """Training starts here, after what was learned before."""
 
-    def tell(self, moment: Moment) -> None:
+    def update(self, status: Status) -> None:
         """Training has come so far."""
 
     def end(self) -> None:
         """Training is over, or interrupted."""
 
 
-class Silence:
+class NoProgress:
     """Shows nothing."""
 
     def next_stop(self, examples: int) -> int | None:
         """At no number."""
         return None
 
-    def begin(self, moment: Moment) -> None:
-        """Say nothing."""
+    def begin(self, status: Status) -> None:
+        """Show nothing."""
 
-    def tell(self, moment: Moment) -> None:
-        """Say nothing."""
+    def update(self, status: Status) -> None:
+        """Show nothing."""
 
     def end(self) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
 
-class DoublingRows:
+class ProgressLog:
     """A row at 1, 2, 4, 8, ... examples and one at the end, for logs and pipes.
 
-    `error` is the share of examples that were mistaken just before they were learned, `since` the
-    same and `changing` the share that changed the model, both since the row before.
+    `error` is the share of examples that were misclassified just before they were learned; `since`
+    is the same and `changing` the share that changed the model, both since the row before.
     """
 
     def __init__(self, write: Any) -> None:
         self._write = write
-        self._last: Moment | None = None
+        self._last: Status | None = None
         self._shown = Counts()
         self._begun = False
 
@@ -83,37 +81,37 @@ class DoublingRows:
         """The next power of two."""
         return int(1 << examples.bit_length())
 
-    def begin(self, moment: Moment) -> None:
-        """What was learned before is not told again."""
-        self._shown = moment.counts
+    def begin(self, status: Status) -> None:
+        """What was learned before is not shown again."""
+        self._shown = status.counts
 
-    def tell(self, moment: Moment) -> None:
+    def update(self, status: Status) -> None:
         """Show a row, if the number of examples is a power of two."""
-        self._last = moment
-        if moment.examples & (moment.examples - 1) == 0:
-            self._show(moment)
+        self._last = status
+        if status.examples & (status.examples - 1) == 0:
+            self._show(status)
 
     def end(self) -> None:
         """Show where it ended, unless that row has been shown."""
         if self._last is not None and self._last.examples & (self._last.examples - 1):
             self._show(self._last)
 
-    def _show(self, moment: Moment) -> None:
+    def _show(self, status: Status) -> None:
         if not self._begun:
             self._begun = True
             self._write(HEADER)
-        since = difference(moment.counts, self._shown)
-        self._shown = moment.counts
+        since = difference(status.counts, self._shown)
+        self._shown = status.counts
         cells = [
-            f"{moment.examples:>12,} {moment.classes:>7,} {moment.features:>11,}",
-            f"{percent(moment.counts.mistakes, moment.counts.seen):>9}",
+            f"{status.examples:>12,} {status.classes:>7,} {status.features:>11,}",
+            f"{percent(status.counts.mistakes, status.counts.seen):>9}",
             f"{percent(since.mistakes, since.seen):>9}",
             f"{percent(since.updates, since.seen):>9}",
         ]
         self._write(" ".join(cells))
 
 
-class LiveLine:
+class ProgressLine:
     """One line on a terminal that is always up to date, with a bar where the end is known."""
 
     def __init__(self, console: Any) -> None:
@@ -122,7 +120,7 @@ class LiveLine:
         self._console = console
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._begun = self._drawn = perf_counter()
-        self._first: Moment | None = None
+        self._first: Status | None = None
         self._window: list[tuple[float, Counts]] = []
         self._live.start()
 
@@ -130,98 +128,55 @@ class LiveLine:
         """At no number."""
         return None
 
-    def begin(self, moment: Moment) -> None:
+    def begin(self, status: Status) -> None:
         """Rates are counted from here."""
-        self._first = moment
-        self._window = [(perf_counter(), moment.counts)]
+        self._first = status
+        self._window = [(perf_counter(), status.counts)]
 
-    def tell(self, moment: Moment) -> None:
-        """Redraw the line, but not more often than anybody can read."""
+    def update(self, status: Status) -> None:
+        """Redraw the line, at most ten times per second."""
         now = perf_counter()
         if self._first is None:
-            self.begin(moment)
-        self._window.append((now, moment.counts))
+            self.begin(status)
+        self._window.append((now, status.counts))
         while len(self._window) > 2 and self._window[1][0] < now - WINDOW:
             self._window.pop(0)
         if now - self._drawn >= REFRESH:
             self._drawn = now
-            self._live.update(self._line(moment, now - self._begun), refresh=True)
+            self._live.update(self._line(status, now - self._begun), refresh=True)
 
     def end(self) -> None:
-        """Take the line away; what is found goes to stdout."""
+        """Remove the line; the results go to stdout."""
         self._live.stop()
 
-    def _line(self, moment: Moment, seconds: float) -> Any:
+    def _line(self, status: Status, seconds: float) -> Any:
         from rich.table import Table
         from rich.text import Text
 
-        first = self._first or moment
-        lately = difference(moment.counts, self._window[0][1])
-        parts = [f"{moment.examples:,}"]
-        parts.append(f"{rounded((moment.examples - first.examples) / seconds)}/s")
-        parts.append(f"{(moment.done - first.done) / seconds / 1e6:.1f} MB/s")
+        first = self._first or status
+        lately = difference(status.counts, self._window[0][1])
+        parts = [f"{status.examples:,}"]
+        parts.append(f"{rounded((status.examples - first.examples) / seconds)}/s")
+        parts.append(f"{(status.done - first.done) / seconds / 1e6:.1f} MB/s")
         parts.append(
-            f"error {percent(moment.counts.mistakes, moment.counts.seen)}"
+            f"error {percent(status.counts.mistakes, status.counts.seen)}"
             f" (now {percent(lately.mistakes, lately.seen)})"
         )
         parts.append(f"changing {percent(lately.updates, lately.seen)}")
         line = Table.grid(padding=(0, 1))
         cells: list[Any] = []
-        if moment.share is not None:
+        if status.share is not None:
             from rich.progress_bar import ProgressBar
 
             begun = first.share or 0.0
-            gone = moment.share - begun
-            left = seconds * (1.0 - moment.share) / gone if gone > 0 else 0.0
-            cells = [ProgressBar(total=1.0, completed=moment.share, width=12)]
-            cells.append(f"{100 * moment.share:.0f}% {clock(left)}")
+            gone = status.share - begun
+            left = seconds * (1.0 - status.share) / gone if gone > 0 else 0.0
+            cells = [ProgressBar(total=1.0, completed=status.share, width=12)]
+            cells.append(f"{100 * status.share:.0f}% {clock(left)}")
         line.add_row(*cells, Text(" · ".join(parts), no_wrap=True, overflow="ellipsis"))
         return line
-
-
-@contextmanager
-def rate_line(console: Any, shown: bool) -> Iterator[Callable[[int, Any], None]]:
-    """A live line of how many rows a reader has given, where it is to be shown."""
-    if not shown:
-        yield lambda rows, reader: None
-        return
-    from rich.live import Live
-    from rich.text import Text
-
-    begun = drawn = perf_counter()
-
-    def tell(rows: int, reader: Any) -> None:
-        nonlocal drawn
-        now = perf_counter()
-        if now - drawn < REFRESH:
-            return
-        drawn = now
-        words = [f"{rows:,} rows", f"{rounded(rows / (now - begun))}/s"]
-        if reader.bytes_total:
-            words.insert(0, f"{100 * reader.bytes_read / reader.bytes_total:.0f}%")
-        live.update(Text(" · ".join(words)), refresh=True)
-
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield tell
 
 
 def difference(now: Counts, before: Counts) -> Counts:
     """What was counted in between."""
     return Counts(*(a - b for a, b in zip(now, before, strict=True)))
-
-
-def percent(part: int, whole: int) -> str:
-    """A share as people read it; a dash where there is nothing to share."""
-    return f"{100 * part / whole:.2f}%" if whole else "-"
-
-
-def rounded(number: float) -> str:
-    """A number to three digits: more are not worth reading."""
-    return f"{float(f'{number:.2e}'):,.0f}"
-
-
-def clock(seconds: float) -> str:
-    """A duration as minutes and seconds."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,290 @@
+"""What a run of `sureline train` is to do, as the options of the command say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sureline.cli.options import (
+    FLAGS,
+    LEARNING,
+    OUTPUT,
+    Given,
+    Json,
+    LabelledInput,
+    Quiet,
+    complete_rules,
+)
+from sureline.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sureline.cli.settings import Settings
+
+LONG_RUNS = "Long runs"
+
+
+def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
+    """``name=`` for every parameter that the chosen rule has."""
+    from sureline.cli.rules import find_rule
+    from sureline.cli.settings import default_rule, settable
+    from sureline.errors import SurelineError
+    from sureline.rules import rules
+
+    name = (context.params or {}).get("rule")
+    try:
+        rule = find_rule(name, rules()) if name else default_rule()
+    except SurelineError:
+        return []
+    return [f"{each}=" for each in settable(rule) if each.startswith(incomplete)]
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """What is to be trained."""
+
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            show_default=False,
+            help="The update rule; sureline rules lists them. Default: the best for texts.",
+            autocompletion=complete_rules,
+            rich_help_panel=LEARNING,
+        ),
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="Set a parameter, such as r=0.3, covariance=full or calibration=none; may be "
+            "repeated.",
+            autocompletion=_complete_settings,
+            rich_help_panel=LEARNING,
+        ),
+    ] = None
+    continued: Annotated[
+        str | None,
+        typer.Option(
+            "--continue",
+            metavar="MODEL",
+            show_default=False,
+            help="Train this model further, instead of a new one.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="A,B,C",
+            show_default=False,
+            help="Labels to know from the beginning. Default: those of the shuffled rows; with "
+            "--no-shuffle, as they come.",
+            rich_help_panel=LEARNING,
+            hidden=True,
+        ),
+    ] = None
+    buffer: Annotated[
+        float,
+        typer.Option(
+            "--buffer",
+            min=0.001,
+            metavar="MB",
+            help="The most memory for shuffling; larger inputs are shuffled within it.",
+            rich_help_panel=LEARNING,
+            hidden=True,
+        ),
+    ] = 256
+
+
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """Where and how often a run is saved."""
+
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="PATH",
+            show_default=False,
+            help="Save the run there from time to time, so that it can be resumed.",
+            rich_help_panel=LONG_RUNS,
+            hidden=True,
+        ),
+    ] = None
+    every: Annotated[
+        int | None,
+        typer.Option(
+            "--every",
+            min=1,
+            metavar="N",
+            show_default=False,
+            help="Save a checkpoint every N examples. Default: 100000.",
+            rich_help_panel=LONG_RUNS,
+            hidden=True,
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue from the checkpoint, if there is one.",
+            rich_help_panel=LONG_RUNS,
+            hidden=True,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class TrainOutput:
+    """Where the model is written, and what is shown."""
+
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="MODEL",
+            show_default=False,
+            help="Where to write the model, such as mail.sureline. Required.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    quiet: Quiet = False
+    json: Json = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All options of a run."""
+
+    files: list[str]
+    input: LabelledInput
+    rule: RuleOptions
+    learning: Given
+    texts: Given
+    checkpoints: CheckpointOptions
+    model: str
+
+    def __post_init__(self) -> None:
+        checkpoints = self.checkpoints
+        if checkpoints.checkpoint is None and (checkpoints.resume or checkpoints.every is not None):
+            option = "--resume" if checkpoints.resume else "--every"
+            raise InvalidParameter(f"{option} needs --checkpoint PATH, the file to save the run in")
+        given = ["--rule"] * (self.rule.rule is not None) + ["--set"] * bool(self.rule.settings)
+        given += [FLAGS[name] for name in self.texts.changed]
+        if self.continued is not None and given:
+            raise InvalidParameter(
+                f"{given[0]} cannot be combined with --continue: the model keeps its rule and its "
+                "features; leave it out, or train a new model"
+            )
+        classes = self.classes
+        if classes is not None and ("" in classes or len(set(classes)) != len(classes)):
+            raise InvalidParameter(
+                f"--classes takes different labels such as ham,spam, got {self.rule.classes!r}"
+            )
+
+    @property
+    def passes(self) -> int:
+        """How many passes to make."""
+        return int(self.learning.values["max_iter"])
+
+    @property
+    def seed(self) -> int:
+        """The random seed."""
+        return int(self.learning.values["random_state"])
+
+    @property
+    def shuffle(self) -> bool:
+        """Whether rows are shuffled."""
+        return bool(self.learning.values["shuffle"])
+
+    @property
+    def counts_first(self) -> bool:
+        """Whether all texts are counted before the first is learned."""
+        return bool(self.learning.values["counts_first"])
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The most memory for shuffling."""
+        return int(self.rule.buffer * 2**20)
+
+    @property
+    def continued(self) -> str | None:
+        """The model to train further, if there is one."""
+        return self.rule.continued
+
+    @property
+    def checkpoint(self) -> str | None:
+        """Where the run is saved."""
+        return self.checkpoints.checkpoint
+
+    @property
+    def every(self) -> int:
+        """How many examples lie between checkpoints."""
+        return self.checkpoints.every or 100_000
+
+    @property
+    def classes(self) -> list[str] | None:
+        """The labels to know from the beginning."""
+        words = self.rule.classes
+        return None if words is None else [word.strip() for word in words.split(",")]
+
+    @cached_property
+    def jobs(self) -> int:
+        """How many threads learn."""
+        from sureline.estimators.parallel.thread_pool import count_threads
+
+        given = self.learning.values["n_jobs"]
+        try:
+            return count_threads(given, "--jobs")
+        except InvalidParameter:
+            raise InvalidParameter(
+                f"--jobs takes a number of threads, or -1 for one per core, got {given}"
+            ) from None
+
+    def settings(self) -> Settings:
+        """The settings of the model."""
+        from sureline.cli.settings import Settings
+
+        learning = dict(self.learning.values)
+        counts_first = learning.pop("counts_first") and self.continued is None
+        texts = self.texts.changed | ({"counts_first": True} if counts_first else {})
+        return Settings(self.rule.rule, tuple(self.rule.settings or ()), texts, learning)
+
+    def run_options(self) -> dict[str, Any]:
+        """What a resumed run must have in common with the one that wrote the checkpoint."""
+        texts = {"stop_words": None, **self.texts.changed}
+        several = {"jobs": self.jobs, "every": self.every}
+        made = {
+            **self.input.arguments(),
+            **{name: _as_json(value) for name, value in texts.items()},
+            "rule": self.rule.rule,
+            "set": sorted(self.rule.settings or ()),
+            "passes": self.passes,
+            "seed": self.seed,
+            "shuffle": self.shuffle,
+            "buffer": self.rule.buffer,
+            "classes": self.classes,
+            "continue": None if self.continued is None else _checksum(self.continued),
+            **({"count_first": True} if self.counts_first else {}),
+            # Checkpoints end rounds, so that what several jobs learn depends on where they are.
+            **(several if self.jobs > 1 else {}),
+        }
+        return {name.replace("_", "-"): value for name, value in made.items()}
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _checksum(path: str) -> str | None:
+    from sureline.model.file import read
+
+    return read(path).checksum
