@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# Tests start many processes, each of which would compile the same sources to bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 UNCOMPILED := tests/kernels tests/rules tests/features tests/estimators tests/model
 
 .PHONY: demo test test-all test-oldest coverage check bench trend reproduce docs clean

@@ -7,6 +7,7 @@ By default a test repeats what it does a few times and slow tests are left out; 
 import os
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         script = SUPPORT / "kernel_cache.py"
         subprocess.run([sys.executable, script, str(processes)], check=True)
         stamp.touch()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in the source alone, not in test modules, which it would import again."""
+    found = yield
+    return [each for each in found if type(each) is pytest.Module]
 
 
 @pytest.hookimpl(trylast=True)
