@@ -23,10 +23,9 @@ from sklearn.metrics import (
 from sureline import load
 from sureline.cli.explain.contributions import Piece, cut_into_pieces, find_reasons
 from sureline.cli.explain.page import page
-from sureline.evaluation.report.counts import Tally
+from sureline.evaluation.metrics import Evaluator
 from sureline.model.explanation import Contribution
 from sureline.model.file import read
-from sureline.model.linear import Predictions
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -198,8 +197,9 @@ def test_the_page_of_an_evaluation(model, run):
         0,
         """\
 accuracy     1.0000 (8 of 8 rows)
-error        0.00%; always answering “spam” gets 50.00% wrong
-F1           1.0000 macro, 1.0000 micro
+error        0.00%; always predicting “spam” gets 50.00% wrong
+macro F1     1.0000
+micro F1     1.0000
 log loss     0.1529
 Brier score  0.0232
 seconds      TIME (RATE rows)
@@ -234,11 +234,10 @@ def test_the_figures_are_those_of_scikit_learn(classes):
     names = np.array(["a", "b", "c", "d"][:classes])
     truth, guess = names[rng.integers(0, classes, 90)], names[rng.integers(0, classes, 90)]
     chance = rng.dirichlet(np.ones(classes), 90)
-    tally = Tally(names, sure=True)
+    evaluator = Evaluator(names)
     for part in (slice(0, 40), slice(40, 90)):
-        answers = Predictions(guess[part], None, chance[part, 0], None, chance[part])
-        tally.add(truth[part].tolist(), answers)
-    facts = tally.facts(1.0)
+        evaluator.add(truth[part].tolist(), guess[part], chance[part])
+    facts = evaluator.evaluation(1.0)
     assert facts.accuracy == accuracy_score(truth, guess)
     assert facts.error == 1.0 - facts.accuracy
     assert facts.macro_f1 == pytest.approx(f1_score(truth, guess, average="macro"))

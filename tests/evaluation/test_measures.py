@@ -1,4 +1,4 @@
-"""Protocols, tests of significance, curves and measures, against hand and other libraries."""
+"""Protocols, significance tests, curves and metrics, against hand and other libraries."""
 
 import math
 import subprocess
@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    f1_score,
+    log_loss,
+    precision_recall_fscore_support,
+    zero_one_loss,
+)
 from sklearn.naive_bayes import MultinomialNB
 
 from sureline import (
@@ -29,7 +37,10 @@ from sureline import (
 )
 from sureline.data import sms_spam
 from sureline.evaluation import (
+    METRICS,
+    Metric,
     calibration,
+    compute_metrics,
     confusion_counts,
     feature_ablation,
     growing_blocks,
@@ -43,6 +54,7 @@ from sureline.evaluation import (
     text_feature_groups,
 )
 from sureline.evaluation.learning_curves import learn_in_steps
+from sureline.evaluation.metrics import Evaluator
 
 TEXTS, LABELS = sms_spam()
 FEW = several(300, 60)
@@ -79,7 +91,7 @@ def test_mcnemar_by_hand():
     assert plain.statistic == pytest.approx(18**2 / 42)
 
 
-def test_mcnemar_is_exact_below_25_rows_on_which_the_two_differ():
+def test_mcnemar_is_exact_below_25_discordant_rows():
     assert mcnemar(*pairs(9, 20, 4, 9)).exact
     assert not mcnemar(*pairs(9, 20, 5, 9)).exact
     assert mcnemar(*pairs(9, 200, 50, 9), exact=True).exact
@@ -87,7 +99,7 @@ def test_mcnemar_is_exact_below_25_rows_on_which_the_two_differ():
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_two_that_do_not_differ_are_equally_good(exact):
+def test_equal_predictions_have_a_p_value_of_1(exact):
     assert mcnemar([True, False], [True, False], exact=exact).p_value == 1.0
     assert mcnemar(*pairs(3, 6, 6, 2), exact=exact).p_value == 1.0
 
@@ -106,10 +118,10 @@ def test_mcnemar_agrees_with_statsmodels(both, only_a, only_b, exact, correction
     assert ours.p_value == pytest.approx(theirs.pvalue)
 
 
-def test_mcnemar_refuses_what_is_no_comparison():
+def test_mcnemar_refuses_different_rows_and_what_are_no_flags():
     with pytest.raises(DataError, match="right_a has 2 rows and right_b 1"):
         mcnemar([True, False], [True])
-    with pytest.raises(DataError, match="right_b must say of each row whether it was right"):
+    with pytest.raises(DataError, match="right_b must hold True or False for each row"):
         mcnemar([True, False], [0.5, 0.25])
 
 
@@ -119,7 +131,7 @@ def test_mean_rank_by_hand():
     assert mean_rank(errors).tolist() == pytest.approx([5.5 / 3, 5.5 / 3, 7 / 3])
 
 
-def test_mean_rank_leaves_out_tasks_without_any_figure():
+def test_mean_rank_leaves_out_tasks_without_any_error():
     errors = [[0.1, np.nan, 0.2], [0.2, np.nan, 0.1]]
     assert mean_rank(errors).tolist() == [1.5, 1.5]
     with pytest.raises(DataError, match="only some of them, or none"):
@@ -155,7 +167,7 @@ def test_progressive_is_predict_then_learn_for_every_rule(rule, covariance):
 
 @pytest.mark.parametrize("scheme", ["sequential", "one-vs-rest"])
 @pytest.mark.parametrize("classes", [None, ["a", "b", "c", "d"]])
-def test_progressive_meets_new_classes_row_by_row(scheme, classes):
+def test_progressive_adds_classes_row_by_row(scheme, classes):
     X, y = three_classes(1)
     y[:5], y[5:9] = "b", "a"
     found = progressive(AROWClassifier(scheme=scheme), X, y, classes=classes)
@@ -199,7 +211,7 @@ def test_progressive_probabilities_are_those_before_learning(texts):
         slow.partial_fit(X[k : k + 1], LABELS[k : k + 1])
     np.testing.assert_allclose(found.chance[0], chance)
     assert found.log_loss == pytest.approx(-np.log(np.maximum(chance, 1e-15)).mean())
-    with pytest.raises(InvalidParameter, match="ask for probabilities=True"):
+    with pytest.raises(InvalidParameter, match="use probabilities=True"):
         _ = progressive(model, X, LABELS[:n]).log_loss
 
 
@@ -220,13 +232,13 @@ def test_progressive_takes_other_libraries_classifiers():
     assert found.predictions[0].tolist() == by_the_book(slow, X, y, range(30), np.unique(y))
     with pytest.raises(InvalidParameter, match="LogisticRegression has none"):
         progressive(LogisticRegression(), X, y)
-    with pytest.raises(InvalidParameter, match="tells no probabilities"):
+    with pytest.raises(InvalidParameter, match="has no probabilities"):
         progressive(PAClassifier(), X, y, probabilities=True)
     with pytest.raises(DataError, match="30 rows but 29 labels"):
         progressive(PAClassifier(), X, y[:-1])
 
 
-def test_passes_are_told_apart_and_only_the_first_is_the_error():
+def test_each_pass_has_its_errors_and_the_first_is_the_estimate():
     X, y = stream(7)
     found = progressive(AROWClassifier(), X, y, passes=3, shuffle=True, random_state=4)
     assert found.errors.shape == (3,)
@@ -240,7 +252,7 @@ def test_passes_are_told_apart_and_only_the_first_is_the_error():
     assert second == told[len(y) : 2 * len(y)]
 
 
-def test_a_curve_counts_mistakes_so_far_and_lately():
+def test_a_curve_counts_all_and_recent_mistakes():
     X, y = stream(8, n=40)
     found = progressive(PerceptronClassifier(), X, y, passes=2)
     curve = found.curve(points=4, window=5, number=2)
@@ -256,7 +268,7 @@ def test_a_curve_counts_mistakes_so_far_and_lately():
 # -- held out, folds, blocks -------------------------------------------------------------------
 
 
-def test_every_row_is_judged_once_by_a_model_that_did_not_see_it():
+def test_every_row_is_predicted_once_by_a_model_that_did_not_see_it():
     X, y = three_classes(2)
     found = k_fold(AROWClassifier(random_state=0), X, y, folds=4, random_state=1)
     assert found.rows.tolist() == list(range(len(y)))
@@ -320,12 +332,12 @@ def test_hold_out_splits_labels_that_cannot_be_stratified():
         hold_out(DummyClassifier(), X, y, test_size=1.5)
     with pytest.raises(DataError, match="12 rows but 11 labels"):
         hold_out(DummyClassifier(), X, y[:-1])
-    with pytest.raises(InvalidParameter, match="tells no probabilities"):
+    with pytest.raises(InvalidParameter, match="has no probabilities"):
         hold_out(PAClassifier(), X, y, probabilities=True)
 
 
 @given(st.integers(2, 300), st.integers(1, 50), st.floats(1.05, 4.0))
-def test_blocks_cover_all_rows_once_and_are_judged_before_they_are_learned(n, first, growth):
+def test_blocks_cover_all_rows_once_and_are_predicted_before_they_are_learned(n, first, growth):
     if first >= n:
         return
     blocks = growing_blocks(n, first=first, growth=growth, random_state=3)
@@ -397,17 +409,17 @@ def test_learners_of_all_rows_at_once_have_a_curve_by_example():
     assert found.error[-1] == pytest.approx(1 - LogisticRegression().fit(X, y).score(X, y))
     with pytest.raises(InvalidParameter, match="no curve by pass"):
         learning_curve(model, X, y, X, y, by="pass")
-    with pytest.raises(DataError, match="ask for fewer points"):
+    with pytest.raises(DataError, match="use fewer points"):
         learning_curve(model, X, y, X, y, points=60)
     with pytest.raises(InvalidParameter, match="by must be 'example' or 'pass'"):
         learning_curve(model, X, y, X, y, by="epoch")
-    with pytest.raises(InvalidParameter, match="tells no probabilities"):
+    with pytest.raises(InvalidParameter, match="has no probabilities"):
         learning_curve(PAClassifier(), X, y, X, y, entropy=True)
     with pytest.raises(DataError, match="60 rows and 59 labels"):
         learning_curve(PAClassifier(), X, y[1:], X, y)
 
 
-# -- measures ----------------------------------------------------------------------------------
+# -- metrics -----------------------------------------------------------------------------------
 
 
 def test_calibration_by_hand():
@@ -469,7 +481,7 @@ def test_equal_counts_make_the_bins_of_quantiles():
         (([[0.5, 0.5]], ["a"], ["a", "b"]), {"strategy": "even"}, "'uniform' or 'quantile'"),
     ],
 )
-def test_calibration_refuses_what_are_no_probabilities(arguments, settings, words):
+def test_calibration_refuses_invalid_arguments(arguments, settings, words):
     with pytest.raises(ValueError, match=words):
         calibration(*arguments, **settings)
 
@@ -477,18 +489,84 @@ def test_calibration_refuses_what_are_no_probabilities(arguments, settings, word
 def test_majority_and_confusions():
     assert majority_baseline([2, 2, 1]) == (2, pytest.approx(1 / 3))
     assert majority_baseline(["b", "a"], ["b"]).label == "a"
-    with pytest.raises(DataError, match="at least one label"):
+    with pytest.raises(DataError, match="at least one training label"):
         majority_baseline([])
-    found = confusion_counts([1, 1, 2, 3, 3], [1, 2, 2, 1, 1])
-    assert found.counts.tolist() == [[1, 1, 0], [0, 1, 0], [2, 0, 0]]
-    assert found.frequent() == [(3, 1, 2), (1, 2, 1)]
-    assert found.frequent(1) == [(3, 1, 2)]
+    confusion = confusion_counts([1, 1, 2, 3, 3], [1, 2, 2, 1, 1])
+    assert confusion.counts.tolist() == [[1, 1, 0], [0, 1, 0], [2, 0, 0]]
+    assert confusion.frequent() == [(3, 1, 2), (1, 2, 1)]
+    assert confusion.frequent(1) == [(3, 1, 2)]
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_metrics_of_a_stream_are_those_of_scikit_learn(classes):
+    rng = np.random.default_rng(classes)
+    names = np.array(["a", "b", "c", "d"])[:classes]
+    truth, guess = names[rng.integers(0, classes, 90)], names[rng.integers(0, classes, 90)]
+    chance = rng.dirichlet(np.ones(classes), 90)
+    found = compute_metrics(truth, guess, chance, names)
+    two = classes == 2
+    brier = brier_score_loss(
+        truth, chance[:, 1] if two else chance, labels=names, pos_label=names[1] if two else None
+    )
+    expected = {
+        "accuracy": accuracy_score(truth, guess),
+        "error": zero_one_loss(truth, guess),
+        "macro_f1": f1_score(truth, guess, average="macro"),
+        "micro_f1": f1_score(truth, guess, average="micro"),
+        "log_loss": log_loss(truth, chance, labels=names),
+        "brier": brier,
+    }
+    assert found == pytest.approx(expected)
+    assert list(found) == [metric.name for metric in METRICS]
+    without = compute_metrics(truth, guess)
+    assert (without["log_loss"], without["macro_f1"]) == (None, found["macro_f1"])
+    evaluator = Evaluator(names)
+    for start in range(0, 90, 7):
+        some = slice(start, start + 7)
+        evaluator.add(truth[some].tolist(), guess[some], chance[some])
+    streamed = evaluator.evaluation()
+    assert streamed.metrics == pytest.approx(found)
+    assert streamed.error == found["error"]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = streamed.nothing
+    by_class = [[each.precision, each.recall, each.f1, each.support] for each in streamed.classes]
+    np.testing.assert_allclose(
+        by_class, np.transpose(precision_recall_fscore_support(truth, guess))
+    )
+
+
+def test_a_new_line_of_the_table_is_a_new_metric(monkeypatch):
+    top_two = Metric(
+        "top_2",
+        "top-2 accuracy",
+        "true label among the two most probable",
+        of_probabilities=lambda p, y: (np.argsort(-p)[:, :2] == y[:, None]).any(axis=1),
+    )
+    balanced = Metric("balanced", "balanced accuracy", "mean recall", balanced_accuracy_score)
+    monkeypatch.setattr("sureline.evaluation.metrics.METRICS", (*METRICS, top_two, balanced))
+    chance = [[0.6, 0.3, 0.1], [0.1, 0.2, 0.7], [0.2, 0.7, 0.1], [0.5, 0.2, 0.3]]
+    found = compute_metrics(list("aabc"), list("acba"), chance, list("abc"))
+    assert (found["top_2"], found["balanced"]) == (0.75, 0.5)
+
+
+def test_unknown_labels_and_a_class_for_each_row():
+    evaluator = Evaluator(np.array([1, 2]))
+    assert evaluator.add(["1", "+2.0", "x", "3"], np.array([1, 1, 1, 2])) == [1, 2, "x", "3"]
+    result = evaluator.evaluation(0.1234)
+    assert result.unknown == {"x": 1, "3": 1}
+    assert [each.label for each in result.classes] == [1, 2, "x", "3"]
+    assert result.as_json()["error"] == 0.75
+    assert result.as_json()["seconds"] == 0.123
+    names = [f"c{k}" for k in range(40)]  # as many labels as pairs: nothing warns
+    assert compute_metrics(names, names)["accuracy"] == 1.0
+    with pytest.raises(DataError, match="there are no rows to evaluate"):
+        Evaluator(np.array([1, 2])).evaluation()
 
 
 # -- ablation ----------------------------------------------------------------------------------
 
 
-def test_without_the_only_telling_column_a_model_must_guess():
+def test_without_the_only_informative_column_a_model_must_guess():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 120)
     X = np.column_stack([2.0 * y - 1.0, rng.standard_normal((120, 3))])
@@ -522,12 +600,12 @@ def test_ablation_of_texts_is_leaving_out_their_columns():
         assert [told[0].error, told[2].error] == pytest.approx([whole.error, words.error])
 
 
-def test_ablation_refuses_groups_that_are_none():
+def test_ablation_refuses_invalid_groups():
     X, y = stream(13)
     model = AROWClassifier()
     for groups, words in (
         (None, "give groups"),
-        ({"far": [99]}, "numbers of columns from 0 to 5"),
+        ({"far": [99]}, "column indices from 0 to 5"),
         ({"all": list(range(6))}, "without 'all' no feature is left"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -538,20 +616,21 @@ def test_ablation_refuses_groups_that_are_none():
         text_feature_groups(TextFeatures(features="hash", bits=8).fit(["a"]))
 
 
-# -- the room ----------------------------------------------------------------------------------
+# -- the package -------------------------------------------------------------------------------
 
 
 def test_names_are_imported_when_they_are_used_and_are_not_hidden_by_modules():
     script = (
         "import sys\n"
-        "import sureline.evaluation as room\n"
-        "print(sorted({'sklearn', 'numba', 'scipy'} & set(sys.modules)))\n"
+        "import sureline.evaluation as package\n"
+        "print(sorted({'sklearn', 'numba', 'scipy', 'jinja2'} & set(sys.modules)))\n"
         "import pkgutil, importlib\n"
-        "for each in pkgutil.iter_modules(room.__path__):\n"
+        "for each in pkgutil.iter_modules(package.__path__):\n"
         "    if each.name != 'plots':\n"
         "        importlib.import_module(f'sureline.evaluation.{each.name}')\n"
-        "print([name for name in room.__all__ if not callable(getattr(room, name))])\n"
-        "print(dir(room) == room.__all__, hasattr(room, 'nothing'))\n"
+        "kinds = {name: type(getattr(package, name)).__name__ for name in package.__all__}\n"
+        "print([name for name, kind in kinds.items() if kind == 'module'])\n"
+        "print(dir(package) == sorted(package.__all__), hasattr(package, 'nothing'))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -559,7 +638,7 @@ def test_names_are_imported_when_they_are_used_and_are_not_hidden_by_modules():
     assert done.stdout.splitlines() == ["[]", "[]", "True False"]
 
 
-def test_naive_bayes_can_be_judged_too():
+def test_other_classifiers_can_be_cross_validated():
     X = TextFeatures().fit_transform(TEXTS[:FEW])
     found = k_fold(MultinomialNB(alpha=0.01), X, LABELS[:FEW], folds=3, probabilities=True)
     told = found.classes[found.probabilities.argmax(axis=1)]

@@ -1,4 +1,4 @@
-"""Figures for papers: what is drawn, that names are shown as they are, and where they are saved."""
+"""Figures for papers: what is drawn, that names appear as they are, and where they are saved."""
 
 import builtins
 
@@ -120,7 +120,7 @@ def test_learning_curves_of_every_kind():
     for line, (at, error) in zip(told, expected, strict=True):
         np.testing.assert_allclose(line, [at, 100 * np.asarray(error)])
     looks = {(line.get_marker(), line.get_linestyle()) for line in axes.lines}
-    assert len(looks) == 3  # told apart without colour
+    assert len(looks) == 3  # distinct without colour
     assert (axes.get_xscale(), axes.get_ylabel()) == ("log", "error (%)")
     (axes,) = learning_curve_figure({"held out": held_out}, by="pass").axes
     np.testing.assert_allclose(axes.lines[0].get_xdata(), held_out.passes)
@@ -156,7 +156,7 @@ def test_a_comparison_has_the_lowest_error_on_top():
     places = [each.lines[0].get_xydata()[0].tolist() for each in errors.containers]
     assert places == [[2.0, 0.0], [3.0, 1.0], [4.0, 2.0]]
     markers = [each.lines[0].get_marker() for each in errors.containers]
-    assert markers == ["o", "s", "o"]  # the baseline is told apart without colour
+    assert markers == ["o", "s", "o"]  # a baseline differs without colour
     assert [line.get_xdata()[0] for line in seconds.lines] == [0.03, 1.5, 0.02]
     assert figure.axes[2].get_title(loc="left") == SHOWN
     alone = compare_figure([{"learner": "a", "error": 0.1}])
@@ -184,12 +184,12 @@ def test_a_scatter_counts_who_is_better():
         (lambda: errors_scatter([1], [1], "plot.xls"), InvalidParameter, "end it in .png, .pdf"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(draw, error, sentence):
+def test_errors_name_what_cannot_be_drawn(draw, error, sentence):
     with pytest.raises(error, match=sentence):
         draw()
 
 
-def test_without_matplotlib_one_is_told_how_to_get_it(monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     real = builtins.__import__
 
     def refuse(name, *others, **more):

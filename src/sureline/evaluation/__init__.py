@@ -1,4 +1,4 @@
-"""How good a model is, and how sure: protocols, tests of significance, curves and measures.
+"""Evaluation: protocols, metrics, significance tests, calibration, learning curves, reports.
 
 Names are imported when they are first used.
 """
@@ -12,24 +12,28 @@ if TYPE_CHECKING:
     from sureline.evaluation.ablation import Ablation, feature_ablation, text_feature_groups
     from sureline.evaluation.baselines import Majority, majority_baseline
     from sureline.evaluation.confusion import Confusion, confusion_counts
-    from sureline.evaluation.entropy import label_entropy
     from sureline.evaluation.learning_curves import LearningCurve, learning_curve
+    from sureline.evaluation.metrics import METRICS, Evaluation, Metric, compute_metrics
     from sureline.evaluation.prequential import Progression, progressive
     from sureline.evaluation.protocols import Judgement, growing_blocks, hold_out, k_fold
-    from sureline.evaluation.reliability import Calibration, calibration
-    from sureline.evaluation.report.write import write_report
+    from sureline.evaluation.reliability import Calibration, calibration, label_entropy
+    from sureline.evaluation.report.page import write_report
     from sureline.evaluation.significance import McNemar, mcnemar, mean_rank
 
 __all__ = [
+    "METRICS",
     "Ablation",
     "Calibration",
     "Confusion",
+    "Evaluation",
     "Judgement",
     "LearningCurve",
     "Majority",
     "McNemar",
+    "Metric",
     "Progression",
     "calibration",
+    "compute_metrics",
     "confusion_counts",
     "feature_ablation",
     "growing_blocks",
@@ -51,11 +55,11 @@ _HOMES = {
     "baselines": ("Majority", "majority_baseline"),
     "confusion": ("Confusion", "confusion_counts"),
     "learning_curves": ("LearningCurve", "learning_curve"),
-    "entropy": ("label_entropy",),
+    "metrics": ("METRICS", "Evaluation", "Metric", "compute_metrics"),
     "prequential": ("Progression", "progressive"),
     "protocols": ("Judgement", "growing_blocks", "hold_out", "k_fold"),
-    "reliability": ("Calibration", "calibration"),
-    "report.write": ("write_report",),
+    "reliability": ("Calibration", "calibration", "label_entropy"),
+    "report.page": ("write_report",),
     "significance": ("McNemar", "mcnemar", "mean_rank"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -1,4 +1,4 @@
-"""What each group of features is worth: the error without it."""
+"""Ablation: the error without each group of features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures
 from sureline.estimators.text.options import OPTIONS
-from sureline.evaluation.protocols import as_indexable, judge, split_folds
+from sureline.evaluation.protocols import as_indexable, evaluate_splits, split_folds
 from sureline.evaluation.significance import mcnemar
 
 
@@ -26,13 +26,13 @@ class Ablation(NamedTuple):
     without : str or None
         The name of the group that was left out; None: nothing was.
     features : int
-        How many features were left.
+        The number of remaining features.
     error : float
         The error with them.
     change : float
-        By how much that is more than the error with all features.
+        The increase over the error with all features.
     p_value : float
-        McNemar's: how probable a change at least as large is if the group is worth nothing.
+        McNemar's: the probability of a change at least as large if the group is worth nothing.
     """
 
     without: str | None
@@ -57,23 +57,22 @@ def feature_ablation(
     ----------
     model : estimator
         A classifier of matrices, or a `TextClassifier`, whose features are then left out by kind:
-        words, pairs of words, runs of characters, each length by itself. Rows are scaled to length
-        1 again if the model does so.
+        word and character n-grams of each length. Rows are normalized again if the model does so.
     X : matrix, or texts
         The rows.
     y : array of shape (n_samples,)
         Their labels.
     groups : dict of str to columns, default=None
-        The columns of each group, by number or as a mask; for texts None.
+        The columns of each group, as indices or a mask; None for texts.
     folds : int, default=10
-        How many folds to judge on.
+        The number of folds.
     random_state : int or None, default=0
-        Where the random choice of the folds comes from.
+        The random seed of the folds.
 
     Returns
     -------
     list of Ablation
-        The first with all features, then one a group, in the order of `groups`.
+        The first with all features, then one per group, in the order of `groups`.
 
     Examples
     --------
@@ -102,34 +101,34 @@ def feature_ablation(
         passes = {name: getattr(model, name) for name in ("max_iter", "shuffle", "random_state")}
         online: Any = model.chosen_estimator()
         weighting = model.resolved_weighting(online)
-        model = _Weighing(online.set_params(**passes), weighting, scaled)
+        model = _WeightedColumns(online.set_params(**passes), weighting, scaled)
     elif groups is None:
-        raise InvalidParameter("feature_ablation: give groups, the columns of each by its name")
+        raise InvalidParameter("feature_ablation: give groups, a dict of the columns of each")
     rows = as_indexable(X)
     labels = as_labels(y)
     width = int(rows.shape[1])
     splits = split_folds(labels, folds, random_state)
-    whole = judge(model, rows, labels, splits)
+    whole = evaluate_splits(model, rows, labels, splits)
     found = [Ablation(None, width, whole.error, 0.0, 1.0)]
     for name, columns in groups.items():
         kept = np.setdiff1d(np.arange(width), _numbers(columns, width, name))
         if not kept.size:
             raise DataError(f"feature_ablation: without {name!r} no feature is left")
         left = rows[:, kept]
-        part = judge(model, normalize(left) if scaled else left, labels, splits)
+        part = evaluate_splits(model, normalize(left) if scaled else left, labels, splits)
         test = mcnemar(whole.right, part.right)
         change = part.error - whole.error
         found.append(Ablation(name, kept.size, part.error, change, test.p_value))
     return found
 
 
-class _Weighing(ClassifierMixin, BaseEstimator):
-    """An online classifier that weighs columns as `TextClassifier` weighs features."""
+class _WeightedColumns(ClassifierMixin, BaseEstimator):
+    """An online classifier with the column weighting of `TextClassifier`."""
 
     def __init__(self, estimator: Any, weighting: str | None, normalize: bool) -> None:
         self.estimator, self.weighting, self.normalize = estimator, weighting, normalize
 
-    def fit(self, X: Any, y: Any) -> _Weighing:
+    def fit(self, X: Any, y: Any) -> _WeightedColumns:
         """Learn from scratch."""
         self.fitted_ = clone(self.estimator)
         self.fitted_.row_weighting = self.weighting, self.normalize
@@ -142,7 +141,7 @@ class _Weighing(ClassifierMixin, BaseEstimator):
 
 
 def text_feature_groups(features: TextFeatures) -> dict[str, NDArray[np.intp]]:
-    """The columns of words, of pairs, of runs of characters, each length by itself.
+    """The columns of word and character n-grams, by length.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ def text_feature_groups(features: TextFeatures) -> dict[str, NDArray[np.intp]]:
     Returns
     -------
     dict of str to int array
-        The columns by kind, words first, shorter first.
+        The columns by kind, words before characters, shorter before longer.
 
     Examples
     --------
@@ -181,7 +180,7 @@ def _kind(characters: bool, size: int) -> str:
 
 
 def _numbers(columns: ArrayLike, width: int, name: str) -> NDArray[np.intp]:
-    """The columns of a group by number."""
+    """The columns of a group as indices."""
     given = np.asarray(columns)
     if given.dtype == np.bool_ and given.shape == (width,):
         return np.flatnonzero(given)
@@ -189,6 +188,6 @@ def _numbers(columns: ArrayLike, width: int, name: str) -> NDArray[np.intp]:
     if numbers and given.min() >= 0 and given.max() < width:
         return given.astype(np.intp)
     raise DataError(
-        f"feature_ablation: the group {name!r} must hold numbers of columns from 0 to "
-        f"{width - 1}, or a mask of {width}"
+        f"feature_ablation: the group {name!r} must hold column indices from 0 to {width - 1}, or "
+        f"a mask of {width} columns"
     )

@@ -1,4 +1,4 @@
-"""What a model must beat: always answering the most frequent label."""
+"""The majority baseline: what a model must beat."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sureline.errors import DataError
 
 
 class Majority(NamedTuple):
-    """The most frequent label, and how often it is wrong.
+    """The most frequent label, and the error of always predicting it.
 
     Parameters
     ----------
     label : label
-        The most frequent label of the rows learned from; of equally frequent ones, the first.
+        The most frequent label of the training rows; of equally frequent ones, the first.
     error : float
-        The share of the judged rows that have another.
+        The share of the test rows that have another.
     """
 
     label: Any
@@ -27,14 +27,14 @@ class Majority(NamedTuple):
 
 
 def majority_baseline(y: Any, y_test: Any = None) -> Majority:
-    """The error of always answering the most frequent label.
+    """The error of always predicting the most frequent label.
 
     Parameters
     ----------
     y : array of shape (n_samples,)
-        The labels learned from.
+        The training labels.
     y_test : array, default=None
-        The labels to judge on; by default `y` itself.
+        The test labels; by default `y` itself.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def majority_baseline(y: Any, y_test: Any = None) -> Majority:
     Majority(label='ham', error=0.25)
     """
     labels = as_labels(y)
-    judged = labels if y_test is None else as_labels(y_test)
-    if not labels.size or not judged.size:
-        raise DataError("majority_baseline needs at least one label to learn and one to judge on")
+    test = labels if y_test is None else as_labels(y_test)
+    if not labels.size or not test.size:
+        raise DataError("majority_baseline needs at least one training label and one test label")
     model = DummyClassifier(strategy="most_frequent").fit(np.zeros((labels.size, 1)), labels)
-    answers = model.predict(np.zeros((judged.size, 1)))
-    return Majority(answers.tolist()[0], float(np.mean(answers != judged)))
+    predicted = model.predict(np.zeros((test.size, 1)))
+    return Majority(predicted.tolist()[0], float(np.mean(predicted != test)))

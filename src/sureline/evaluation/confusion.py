@@ -1,4 +1,4 @@
-"""Which labels are taken for which."""
+"""Which labels are mistaken for which."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sureline.data import as_labels
 
 
 class Confusion(NamedTuple):
-    """How often each label was taken for each.
+    """How many rows of each label were predicted as each.
 
     Parameters
     ----------
     labels : array of shape (n_labels,)
         All labels that are true or were predicted, sorted.
     counts : int array of shape (n_labels, n_labels)
-        How many rows of the label of a row were predicted as the label of a column.
+        The number of rows by true label (row) and predicted label (column).
     """
 
     labels: NDArray[Any]
@@ -41,7 +41,7 @@ class Confusion(NamedTuple):
 
 
 def confusion_counts(y: Any, predictions: Any) -> Confusion:
-    """Count how often each label was taken for each.
+    """Count how many rows of each label were predicted as each.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def confusion_counts(y: Any, predictions: Any) -> Confusion:
     Examples
     --------
     >>> from sureline.evaluation import confusion_counts
-    >>> found = confusion_counts(["ham", "ham", "spam"], ["ham", "spam", "spam"])
-    >>> found.counts.tolist(), found.frequent()
+    >>> confusion = confusion_counts(["ham", "ham", "spam"], ["ham", "spam", "spam"])
+    >>> confusion.counts.tolist(), confusion.frequent()
     ([[1, 1], [0, 1]], [('ham', 'spam', 1)])
     """
-    truth, told = as_labels(y), as_labels(predictions)
-    labels = np.unique(np.concatenate([truth, told]))
-    return Confusion(labels, np.asarray(confusion_matrix(truth, told, labels=labels), np.int64))
+    truth, predicted = as_labels(y), as_labels(predictions)
+    labels = np.union1d(truth, predicted)
+    return Confusion(labels, np.asarray(confusion_matrix(truth, predicted, labels=labels)))

@@ -1,4 +1,4 @@
-"""How the error on held-out rows falls while a model learns: by example, and by pass."""
+"""Learning curves: the error on held-out rows during training, by example or by pass."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_whole, choose_rule
-from sureline.evaluation.entropy import label_entropy
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
+from sureline.evaluation.reliability import label_entropy
 from sureline.model.learner import AGAIN
 
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """How the error on held-out rows falls.
+    """The error on held-out rows during training.
 
     Parameters
     ----------
     examples : int array of shape (n_points,)
         How many examples had been learned, over all passes.
     passes : float array of shape (n_points,)
-        How many passes that is.
+        The same as a number of passes.
     error : float array of shape (n_points,)
-        The share of the held-out rows that was mistaken then.
+        The share of the held-out rows that was predicted wrongly.
     right : bool array of shape (n_points, n_held_out)
-        Whether the model was right then about each of them, as `mcnemar` takes it.
+        Whether each of them was predicted correctly, as `mcnemar` takes it.
     entropy : float array of shape (n_points,) or None
-        The mean entropy of the predicted distributions over the classes, if it was asked for.
+        The mean entropy of the predicted distributions over the classes, if requested.
     """
 
     examples: NDArray[np.int64]
@@ -59,33 +59,33 @@ def learning_curve(
     passes: int | None = None,
     entropy: bool = False,
 ) -> LearningCurve:
-    """Judge a model on held-out rows again and again while it learns.
+    """Test a model on held-out rows at several points of its training.
 
-    After p passes it is the very model that `fit` gives with ``max_iter=p`` and the same
-    `random_state`, but for the parameters that `partial_fit` refuses.
+    After p passes it is exactly the model that `fit` gives with ``max_iter=p`` and the same
+    `random_state`, except for parameters that `partial_fit` refuses.
 
     Parameters
     ----------
     model : estimator
-        A classifier with `partial_fit`; it is cloned, and left as it is. Its `shuffle` and
-        `random_state` are heeded. Others can be judged by example: they are fitted anew.
+        A classifier with `partial_fit`, whose `shuffle` and `random_state` are used; it is cloned
+        and not changed. Others are possible with ``by="example"``: they are refitted.
     X, y : rows and labels
-        What is learned: a matrix, or for `TextClassifier` a list or column of str.
+        The training rows: a matrix, or for `TextClassifier` a list or column of str.
     X_test, y_test : rows and labels
-        What it is judged on.
+        The held-out rows.
     by : {"example", "pass"}, default="example"
-        Whether to judge at equally spaced numbers of examples, or after each pass.
+        Whether to test at equally spaced numbers of examples, or after each pass.
     points : int, default=20
-        How many times to judge by example.
+        How many points by example.
     passes : int, default=None
-        How many passes to make. None: the model's `max_iter`, or 1.
+        The number of passes. None: the model's `max_iter`, or 1.
     entropy : bool, default=False
-        Whether to ask for probabilities too, and tell their mean entropy.
+        Whether to predict probabilities too, for their mean entropy.
 
     Returns
     -------
     LearningCurve
-        The errors, and after how many examples.
+        The errors and the numbers of examples.
 
     Examples
     --------
@@ -109,18 +109,18 @@ def learning_curve(
     if not streams and (by == "pass" or passes > 1):
         raise InvalidParameter(
             f"learning_curve: {type(model).__name__} has no partial_fit, so that there is no curve "
-            "by pass; take by='example' and passes=1"
+            "by pass; use by='example' and passes=1"
         )
     if entropy and not hasattr(model, "predict_proba"):
         raise InvalidParameter(
-            f"{type(model).__name__} tells no probabilities; leave out entropy=True"
+            f"{type(model).__name__} has no probabilities; leave out entropy=True"
         )
     rows, labels, truth = as_indexable(X), as_labels(y), as_labels(y_test)
     n = count_rows(rows)
     if n != labels.size or not n or not truth.size:
         raise DataError(
             f"learning_curve: there are {n:,} rows and {labels.size:,} labels to learn, and "
-            f"{truth.size:,} labels to judge on"
+            f"{truth.size:,} held-out labels"
         )
     total = n * passes
     stops = n * np.arange(1, passes + 1)
@@ -129,7 +129,7 @@ def learning_curve(
     if streams:
         steps = learn_in_steps(clone(model), rows, labels, stops)
     else:
-        steps = _fitted_anew(model, rows, labels, stops)
+        steps = _refitted(model, rows, labels, stops)
     right, spread = list[NDArray[np.bool_]](), list[float]()
     for trained in steps:
         right.append(np.asarray(trained.predict(X_test) == truth))
@@ -152,13 +152,12 @@ def learn_in_steps(
     stops: NDArray[np.int64],
     weight: NDArray[np.float64] | None = None,
 ) -> Iterator[Any]:
-    """The model itself, whenever it has learned as many examples as the next stop says.
+    """Train a model and yield it at each stop, a number of examples learned.
 
-    After p passes it is what `fit` makes of it with ``max_iter=p``, in the orders that its
-    `random_state` gives.
+    After p passes it equals the model that `fit` gives with ``max_iter=p``.
     """
     classes = np.unique(labels)
-    if getattr(model, "class_weight", None) == "balanced":  # which a stream cannot know
+    if getattr(model, "class_weight", None) == "balanced":  # which needs the labels of all rows
         factors = compute_class_weight("balanced", classes=classes, y=labels)
         model.set_params(class_weight=dict(zip(classes.tolist(), factors, strict=True)))
     if weight is not None:
@@ -193,16 +192,16 @@ def learn_in_steps(
 def relearn_texts(
     model: TextClassifier, texts: Any, labels: NDArray[Any], weight: NDArray[np.float64]
 ) -> None:
-    """Learn texts again, as a later pass of `fit` does: none of them is counted again."""
+    """Learn texts again, as a later pass of `fit`: none of them is counted again."""
     known, weight = model.model_for(labels, weight)
     with known.lock.learning:
         TextPipeline(known, as_text(texts), labels, weight, turn=AGAIN).run()
 
 
-def _fitted_anew(
+def _refitted(
     model: Any, rows: Any, labels: NDArray[Any], stops: NDArray[np.int64]
 ) -> Iterator[Any]:
-    """The model at each stop, fitted to the rows before it; there must be two classes."""
+    """The model at each stop, fitted to the rows before it, which must have two classes."""
     rng = check_random_state(getattr(model, "random_state", None))
     order = rng.permutation(labels.size)
     for stop in stops.tolist():
@@ -212,5 +211,5 @@ def _fitted_anew(
         except ValueError as problem:
             raise DataError(
                 f"learning_curve: {type(model).__name__} cannot learn from {stop} examples: "
-                f"{problem}; ask for fewer points"
+                f"{problem}; use fewer points"
             ) from None

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 
 from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter, SurelineError
-from sureline.evaluation.report.charts import interval
-from sureline.evaluation.report.markup import clip, visible
+from sureline.evaluation.report.text import clip, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,41 +56,40 @@ def reliability_figure(found: Calibration, path: Place = None) -> Figure:
     matplotlib.figure.Figure
         The figure. Whiskers are 95% intervals; the bars below count rows.
     """
-    filled = np.flatnonzero(found.counts)
-    if not filled.size:
+    bins = found.bins
+    if not bins:
         raise DataError("reliability_figure: there are no rows in any bin")
     with _drawing():
         figure = _figure(4.6, 5.0)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
-        low = float(found.edges[filled[0]])
-        upper.plot([0, 1], [0, 1], "--", color=INK, linewidth=1, label="as sure as right")
-        sure, right = found.confidence[filled], found.accuracy[filled]
-        ends = np.array(
-            [
-                interval(round(share * count), int(count))
-                for share, count in zip(right, found.counts[filled], strict=True)
-            ]
-        )
-        reach = np.abs(ends - right[:, None]).T
-        told = f"model (calibration error {found.expected_error:.3f})"
+        upper.plot([0, 1], [0, 1], "--", color=INK, linewidth=1, label="perfectly calibrated")
+        accuracy = np.array([each.accuracy for each in bins])
+        ends = np.array([each.interval for each in bins])
         upper.errorbar(
-            sure, right, reach, color=OURS, marker="o", linewidth=1.2, capsize=2.5, label=told
+            np.array([each.confidence for each in bins]),
+            accuracy,
+            np.abs(ends - accuracy[:, None]).T,
+            color=OURS,
+            marker="o",
+            linewidth=1.2,
+            capsize=2.5,
+            label=f"model (calibration error {found.expected_error:.3f})",
         )
-        upper.set(xlim=(low - 0.01, 1.01), ylabel="share of rows that is right")
+        low = bins[0].low
+        upper.set(xlim=(low - 0.01, 1.01), ylabel="accuracy")
         upper.set_ylim(min(low, float(ends[:, 0].min())) - 0.01, 1.02)
-        # Above the axes, so that it hides no row.
+        # Above the axes, so that it hides no point.
         upper.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
-        edges = found.edges
         lower.bar(
-            edges[:-1][filled],
-            found.counts[filled],
-            np.diff(edges)[filled],
+            [each.low for each in bins],
+            [each.count for each in bins],
+            [each.high - each.low for each in bins],
             align="edge",
             color=PALE,
             edgecolor=INK,
             linewidth=0.6,
         )
-        lower.set(xlabel="probability of the likeliest label", ylabel="rows")
+        lower.set(xlabel="confidence", ylabel="rows")
         return _done(figure, path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,24 +18,24 @@ from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.input_rows import as_rows
 from sureline.estimators.validation import check_whole, stream_weights
 from sureline.evaluation.learning_curves import relearn_texts
+from sureline.evaluation.metrics import SMALLEST
 from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
 from sureline.model.learner import Examples
 
-SMALLEST = 1e-15  # a probability of 0 counts as this in the log loss
-ONE = np.zeros(1, np.int64)
+FIRST = np.zeros(1, np.int64)
 
 
 class Curve(NamedTuple):
-    """How an error develops.
+    """The error by number of examples.
 
     Parameters
     ----------
     examples : int array
-        After how many examples.
+        The numbers of examples.
     error : float array
-        The share of them that was mistaken, each just before it was learned.
+        The share of them that was predicted wrongly, each just before it was learned.
     recent : float array
-        The same over the last few of them alone.
+        The same over the last few of them.
     """
 
     examples: NDArray[np.int64]
@@ -45,21 +45,21 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Progression:
-    """What progressive validation finds.
+    """The result of progressive validation.
 
     Parameters
     ----------
     model : estimator
         The model after the last row.
     order : int array of shape (passes, n)
-        In which order each pass took the rows.
+        The order of the rows in each pass.
     predictions : object array of shape (passes, n)
-        What the model said of each row just before it learned the row, by number of the row; None
-        before it knew any class.
+        The prediction of each row just before it was learned, by row number; None before the model
+        knew any class.
     right : bool array of shape (passes, n)
-        Whether that was right.
+        Whether it was right.
     chance : float array of shape (passes, n) or None
-        The probability that the model gave to the true label, if it was asked.
+        The predicted probability of the true label, if requested.
     """
 
     model: Any
@@ -75,19 +75,19 @@ class Progression:
 
     @property
     def error(self) -> float:
-        """The share of rows mistaken in the first pass, in which every row is new."""
+        """The share of mistakes in the first pass, in which every row is new."""
         return float(self.errors[0])
 
     @property
     def errors(self) -> NDArray[np.float64]:
-        """The same by pass; from the second on it tells how well rows are remembered."""
+        """The same by pass; from the second pass on, rows are no longer new."""
         return np.asarray(1.0 - self.right.mean(axis=1))
 
     @property
     def log_loss(self) -> float:
         """The mean of −log of the true label's probability in the first pass."""
         if self.chance is None:
-            raise InvalidParameter("there are no probabilities; ask for probabilities=True")
+            raise InvalidParameter("there are no probabilities; use probabilities=True")
         return float(-np.log(np.maximum(self.chance[0], SMALLEST)).mean())
 
     def curve(self, points: int = 50, window: int | None = None, number: int = 1) -> Curve:
@@ -96,16 +96,16 @@ class Progression:
         Parameters
         ----------
         points : int, default=50
-            At how many numbers of examples, equally far apart.
+            The number of points, equally spaced.
         window : int, default=None
-            Over how many of the last examples `recent` goes. None: a twentieth of all.
+            The number of last examples that `recent` covers. None: a twentieth of all.
         number : int, default=1
-            Which pass, counted from 1.
+            The pass, counted from 1.
 
         Returns
         -------
         Curve
-            Three arrays with a number for each point.
+            Three arrays with an element per point.
         """
         check_whole(points, "points", "Progression.curve")
         width = max(1, self.n // 20) if window is None else window
@@ -135,37 +135,36 @@ def progressive(
 ) -> Progression:
     """Predict every row, then learn it, one after the other.
 
-    Each prediction is made by the model as it was before that row, and not a row earlier: no two
-    rows are predicted together. So the error of the first pass is an honest estimate, for which no
-    row had to be held back.
+    Each row is predicted by the model that has learned all rows before it. So the error of the
+    first pass is an honest estimate for which no row has to be held out.
 
     Parameters
     ----------
     model : estimator
-        A classifier with `partial_fit`; it is cloned, and left as it is.
+        A classifier with `partial_fit`; it is cloned and not changed.
     X : matrix, or texts
         The rows: a matrix, or for `TextClassifier` a list or column of str.
     y : array of shape (n_samples,)
         Their labels.
     classes : array, default=None
-        Labels to know beforehand. By default sureline's classifiers learn of a class when a row
-        shows it; others are told all labels of `y`.
+        The labels known beforehand. By default, sureline's classifiers add a class when its first
+        row arrives; others get all labels of `y`.
     sample_weight : array of shape (n_samples,), default=None
-        How much each row counts in learning; in the error all count the same.
+        The weight of each row in learning; in the error all count the same.
     passes : int, default=1
-        How often to go through the rows.
+        The number of passes over the rows.
     shuffle : bool, default=False
         Whether each pass takes the rows in a new random order, or in the order given.
     random_state : int or None, default=0
-        Where the random orders come from.
+        The random seed of the orders.
     probabilities : bool, default=False
-        Whether to ask the model for the probability of each true label.
+        Whether to predict the probability of each true label, too.
 
     Returns
     -------
     Progression
-        What the model said of every row, and the error by example and by pass. The first row,
-        before which no class is known, counts as wrong.
+        The prediction of every row, and the error by example and by pass. The first row, before
+        which no class is known, counts as wrong.
 
     Examples
     --------
@@ -189,7 +188,7 @@ def progressive(
         )
     if probabilities and not hasattr(model, "predict_proba"):
         raise InvalidParameter(
-            f"{type(model).__name__} tells no probabilities; leave out probabilities=True"
+            f"{type(model).__name__} has no probabilities; leave out probabilities=True"
         )
     learner = clone(model)
     texts = isinstance(learner, TextClassifier)
@@ -200,125 +199,106 @@ def progressive(
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weight.shape != (n,) or not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise DataError("progressive: sample_weight must hold a finite weight from 0 for each row")
-    walk: Callable[..., Iterator[tuple[Any, float]]]
-    if texts:
-        walk = _walk_texts
-    elif isinstance(learner, OnlineClassifier):
-        walk = _walk_numbers
-    else:
-        walk = _walk
     rng = check_random_state(random_state)
     orders = [rng.permutation(n) if shuffle else np.arange(n) for _ in range(passes)]
     shape = (passes, n)
     predictions, chance = np.full(shape, None, dtype=object), np.zeros(shape)
     right = np.zeros(shape, np.bool_)
     truth = labels.tolist()
-    steps = walk(learner, rows, labels, weight, classes, np.concatenate(orders), probabilities)
+    examples = _Examples(rows, labels, weight, classes, np.concatenate(orders), probabilities)
+    if texts:
+        steps = _learn_texts(learner, examples)
+    elif isinstance(learner, OnlineClassifier) and not probabilities:
+        steps = _learn_matrix(learner, examples)
+    else:
+        steps = _learn_rows(learner, examples)
     for number, order in enumerate(orders):
         for k in order.tolist():
-            told, likely = next(steps)
-            predictions[number, k], chance[number, k] = told, likely
-            right[number, k] = told is not None and told == truth[k]
+            label, likelihood = next(steps)
+            predictions[number, k], chance[number, k] = label, likelihood
+            right[number, k] = label is not None and label == truth[k]
     next(steps, None)  # learns the last row
     return Progression(
         learner, np.stack(orders), predictions, right, chance if probabilities else None
     )
 
 
-def _walk(
-    model: Any,
-    X: Any,
-    labels: NDArray[Any],
-    weight: NDArray[np.float64],
-    classes: Any,
-    order: NDArray[np.intp],
-    probabilities: bool,
-) -> Iterator[tuple[Any, float]]:
-    """Predict and learn row by row, with a classifier of any kind."""
+class _Examples(NamedTuple):
+    """The rows to learn, in which order, and whether to predict probabilities."""
+
+    rows: Any
+    labels: NDArray[Any]
+    weight: NDArray[np.float64]
+    classes: Any
+    order: NDArray[np.intp]
+    probabilities: bool
+
+
+def _learn_rows(model: Any, given: _Examples) -> Iterator[tuple[Any, float]]:
+    """Predict and learn row by row, with any classifier; yield labels and likelihoods."""
     ours = isinstance(model, OnlineClassifier)
-    named = np.unique(labels) if classes is None and not ours else classes
-    plain = bool((weight == 1.0).all())
-    for number, k in enumerate(order):
-        row = take_rows(X, np.array([k]))
-        yield _ask(model, row, labels[k], probabilities) if number else (None, 0.0)
-        own = {} if plain else {"sample_weight": weight[k : k + 1]}
+    classes = np.unique(given.labels) if given.classes is None and not ours else given.classes
+    unweighted = bool((given.weight == 1.0).all())
+    truth = given.labels.tolist()
+    for number, k in enumerate(given.order.tolist()):
+        row = take_rows(given.rows, np.array([k]))
         if not number:
-            own["classes"] = named
-        model.partial_fit(row, labels[k : k + 1], **own)
+            yield None, 0.0
+        else:
+            known, likelihood = model.classes_.tolist(), 0.0
+            if given.probabilities and truth[k] in known:
+                likelihood = float(model.predict_proba(row)[0][known.index(truth[k])])
+            yield model.predict(row).tolist()[0], likelihood
+        options = {} if unweighted else {"sample_weight": given.weight[k : k + 1]}
+        if not number:
+            options["classes"] = classes
+        model.partial_fit(row, given.labels[k : k + 1], **options)
 
 
-def _ask(model: Any, row: Any, label: Any, probabilities: bool) -> tuple[Any, float]:
-    """What a model says of one row, and how probable it finds the true label."""
-    told = model.predict(row).tolist()[0]
-    if not probabilities:
-        return told, 0.0
-    known = model.classes_.tolist()
-    value = label.item() if isinstance(label, np.generic) else label
-    likely = model.predict_proba(row)[0][known.index(value)] if value in known else 0.0
-    return told, float(likely)
-
-
-def _walk_texts(
-    model: TextClassifier,
-    texts: Any,
-    labels: NDArray[Any],
-    weight: NDArray[np.float64],
-    classes: Any,
-    order: NDArray[np.intp],
-    probabilities: bool,
-) -> Iterator[tuple[Any, float]]:
-    """The same with texts, one at a time."""
-    told, truth, factors = texts.to_pylist(), labels.tolist(), weight.tolist()
-    for number, k in enumerate(order.tolist()):
-        text, label = told[k], truth[k]
+def _learn_texts(model: TextClassifier, given: _Examples) -> Iterator[tuple[Any, float]]:
+    """The same for texts."""
+    texts, labels, weight = given.rows.to_pylist(), given.labels, given.weight
+    truth = labels.tolist()
+    for number, k in enumerate(given.order.tolist()):
+        text, label = texts[k], truth[k]
         if not number or not model.__sklearn_is_fitted__():
             yield None, 0.0
         else:
-            chance = model.predict_proba_one(text).get(label, 0.0) if probabilities else 0.0
-            yield model.predict_one(text), chance
-        if number >= len(told):
+            chances = model.predict_proba_one(text) if given.probabilities else {}
+            yield model.predict_one(text), chances.get(label, 0.0)
+        if number >= len(texts):
             relearn_texts(model, [text], labels[k : k + 1], weight[k : k + 1])
         elif number:
-            model.learn_one(text, label, factors[k])
+            model.learn_one(text, label, float(weight[k]))
         else:
-            given = as_labels([label])
-            model.partial_fit([text], given, classes=classes, sample_weight=[factors[k]])
+            only = {"classes": given.classes, "sample_weight": weight[k : k + 1]}
+            model.partial_fit([text], as_labels([label]), **only)
 
 
-def _walk_numbers(
-    model: OnlineClassifier,
-    X: Any,
-    labels: NDArray[Any],
-    weight: NDArray[np.float64],
-    classes: Any,
-    order: NDArray[np.intp],
-    probabilities: bool,
-) -> Iterator[tuple[Any, float]]:
-    """The same as `_walk` for sureline's classifiers, without checking every row anew."""
-    if probabilities:
-        yield from _walk(model, X, labels, weight, classes, order, probabilities)
-        return
-    matrix = check_array(X, accept_sparse="csr", dtype=model.dtype)
+def _learn_matrix(model: OnlineClassifier, given: _Examples) -> Iterator[tuple[Any, float]]:
+    """The same for sureline's classifiers of numbers; rows are validated once, all together."""
+    matrix = check_array(given.rows, accept_sparse="csr", dtype=model.dtype)
     rows, learner = as_rows(matrix), model.learner()
-    weights = stream_weights(model, learner.rule, labels, weight)
-    truth = labels.tolist()
+    labels, truth = given.labels, given.labels.tolist()
+    weights = stream_weights(model, learner.rule, labels, given.weight)
     known: list[Any] = []
-    rank = ONE
-    for number, k in enumerate(order.tolist()):
-        part = rows.part(k, k + 1)
+    rank = FIRST
+    for number, k in enumerate(given.order.tolist()):
+        row = rows.part(k, k + 1)
         if not number or not model.__sklearn_is_fitted__():
             yield None, 0.0
         else:
-            yield model.model_.predict(part).tolist()[0], 0.0
+            yield model.model_.predict(row).tolist()[0], 0.0
         if len(known) < 2 or truth[k] not in known or weights[k] <= 0.0:
-            own = {} if number else {"classes": classes}
+            options = {} if number else {"classes": given.classes}
+            some = slice(k, k + 1)
             model.partial_fit(
-                matrix[k : k + 1], labels[k : k + 1], sample_weight=weight[k : k + 1], **own
+                matrix[some], labels[some], sample_weight=given.weight[some], **options
             )
             if model.__sklearn_is_fitted__():
-                labels_known = model.model_.labels
-                known, rank = labels_known.tolist(), np.argsort(np.argsort(labels_known))
+                met = model.model_.labels
+                known, rank = met.tolist(), np.argsort(np.argsort(met))
         else:
             code = np.array([known.index(truth[k])])
-            one = Examples(part, code, weights[k : k + 1], ONE, rank)
+            one = Examples(row, code, weights[k : k + 1], FIRST, rank)
             learner.learn(model.model_.state, one)

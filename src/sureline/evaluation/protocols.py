@@ -1,4 +1,4 @@
-"""How a model is judged on rows that it has not learned from: held out, in folds, in blocks."""
+"""Evaluation on rows that a model has not learned: held out, cross-validated, in growing blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 
 from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
@@ -25,22 +25,22 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What a model said of rows that it had not learned from.
+    """Predictions of rows that the model had not learned.
 
     Parameters
     ----------
     rows : int array of shape (n,)
-        Which rows were judged, in ascending order.
+        The numbers of the test rows, ascending.
     truth : array of shape (n,)
         Their labels.
     predictions : array of shape (n,)
-        What the model said.
+        The predicted labels.
     fold : int array of shape (n,)
-        By the model of which fold; all 0 for a single split.
+        The fold whose model predicted each row; all 0 for a single split.
     seconds : tuple of float
-        Processor time that training took, by fold.
+        The processor time of training, by fold.
     classes : array or None
-        All labels, sorted, where probabilities were asked for.
+        All labels, sorted, if there are probabilities.
     probabilities : array of shape (n, n_classes) or None
         The probability of each of `classes`; 0 for one that the fold's model did not know.
     """
@@ -55,12 +55,12 @@ class Judgement:
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """Whether the model was right about each row, as `mcnemar` takes it."""
+        """Whether each prediction is right, as `mcnemar` takes it."""
         return np.asarray(self.predictions == self.truth, np.bool_)
 
     @property
     def error(self) -> float:
-        """The share of rows that the model got wrong."""
+        """The share of wrong predictions."""
         return float(1.0 - self.right.mean())
 
     @cached_property
@@ -85,29 +85,29 @@ def hold_out(
     sample_weight: Any = None,
     probabilities: bool = False,
 ) -> Judgement:
-    """Train on a random part of the rows and judge on the others.
+    """Train on a random part of the rows and test on the others.
 
     Parameters
     ----------
     model : estimator
-        Any classifier; it is cloned, and left as it is.
+        Any classifier; it is cloned and not changed.
     X : matrix, or texts
         The rows: a matrix, or for `TextClassifier` a list or column of str.
     y : array of shape (n_samples,)
         Their labels. Each class has the same share in both parts, if all have two rows or more.
     test_size : float, default=0.2
-        The share of rows to judge on.
+        The share of test rows.
     random_state : int or None, default=0
-        Where the random choice comes from.
+        The random seed of the split.
     sample_weight : array of shape (n_samples,), default=None
-        How much each row counts in training.
+        The weight of each row in training.
     probabilities : bool, default=False
-        Whether to ask the model for probabilities, too.
+        Whether to predict probabilities, too.
 
     Returns
     -------
     Judgement
-        What the model said of the rows it was judged on.
+        The predictions of the test rows.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def hold_out(
     """
     labels = _labels(y)
     split = split_once(labels, test_size, random_state)
-    return judge(model, X, labels, [split], sample_weight, probabilities)
+    return evaluate_splits(model, X, labels, [split], sample_weight, probabilities)
 
 
 def k_fold(
@@ -134,12 +134,12 @@ def k_fold(
     sample_weight: Any = None,
     probabilities: bool = False,
 ) -> Judgement:
-    """Judge every row by a model trained on the other folds.
+    """Cross-validation: predict every row by a model trained on the other folds.
 
     Parameters
     ----------
     model : estimator
-        Any classifier; it is cloned for each fold, and left as it is.
+        Any classifier; it is cloned for each fold and not changed.
     X : matrix, or texts
         The rows: a matrix, or for `TextClassifier` a list or column of str.
     y : array of shape (n_samples,)
@@ -147,17 +147,17 @@ def k_fold(
     folds : int, default=10
         How many folds.
     random_state : int or None, default=0
-        Where the random choice of the folds comes from. The same number gives the same folds for
-        every model, so that `mcnemar` can compare them.
+        The random seed of the folds. The same seed gives the same folds for every model, so that
+        `mcnemar` can compare them.
     sample_weight : array of shape (n_samples,), default=None
-        How much each row counts in training.
+        The weight of each row in training.
     probabilities : bool, default=False
-        Whether to ask the models for probabilities, too.
+        Whether to predict probabilities, too.
 
     Returns
     -------
     Judgement
-        What was said of every row.
+        The predictions of all rows.
 
     Examples
     --------
@@ -172,30 +172,29 @@ def k_fold(
     ([0.03, 0.05, 0.025, 0.04, 0.035], True, True)
     """
     labels = _labels(y)
-    return judge(
-        model, X, labels, split_folds(labels, folds, random_state), sample_weight, probabilities
-    )
+    splits = split_folds(labels, folds, random_state)
+    return evaluate_splits(model, X, labels, splits, sample_weight, probabilities)
 
 
 def growing_blocks(
     n: int, first: int | None = None, growth: float = 2.0, random_state: int | None = None
 ) -> list[Split]:
-    """Progressive validation for learners of any kind: each block is predicted, then learned.
+    """Splits for progressive validation of any learner: each block is predicted, then learned.
 
-    Rows come in blocks that grow. Each block is judged by a model of all rows before it. Rows are
-    so predicted before they are learned, as by `progressive`, but by models that may have made
-    several passes over the earlier rows, or need all of them at once.
+    Rows come in growing blocks, and each block is predicted by a model of all rows before it. So
+    rows are predicted before they are learned, as by `progressive`, but the models may make several
+    passes over the earlier rows, or need all of them at once.
 
     Parameters
     ----------
     n : int
         How many rows there are.
     first : int, default=None
-        How many rows are learned before the first is predicted. None: an eighth of them.
+        How many rows are learned before the first is predicted. None: an eighth of all.
     growth : float, default=2.0
-        How many times as many rows are known after each block.
+        The factor by which each block multiplies the number of known rows.
     random_state : int or None, default=None
-        None keeps the order of the rows, as for streams in time; a number mixes them first.
+        None keeps the order of the rows, as for streams in time; a seed shuffles them first.
 
     Returns
     -------
@@ -258,7 +257,7 @@ def split_folds(labels: NDArray[Any], folds: int, random_state: int | None) -> l
         return list(splitter.split(np.zeros(labels.size), labels))
 
 
-def judge(
+def evaluate_splits(
     model: Any,
     X: Any,
     labels: NDArray[Any],
@@ -266,13 +265,13 @@ def judge(
     sample_weight: Any = None,
     probabilities: bool = False,
 ) -> Judgement:
-    """Train a clone of the model on the first part of each split and judge it on the second."""
+    """Train a clone of the model on the first part of each split and test it on the second."""
     rows = as_indexable(X)
     if count_rows(rows) != labels.size:
         raise DataError(f"there are {count_rows(rows):,} rows but {labels.size:,} labels")
     if probabilities and not hasattr(model, "predict_proba"):
         raise InvalidParameter(
-            f"{type(model).__name__} tells no probabilities; leave out probabilities=True"
+            f"{type(model).__name__} has no probabilities; leave out probabilities=True"
         )
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
     classes = np.unique(labels) if probabilities else None
@@ -284,40 +283,40 @@ def judge(
         begun = process_time()
         trained.fit(take_rows(rows, train), labels[train], **own)
         seconds.append(process_time() - begun)
-        asked = take_rows(rows, test)
-        chance = None if classes is None else _spread(trained, asked, classes)
-        parts.append((test, trained.predict(asked), np.full(test.size, number), chance))
-    judged = np.concatenate([part[0] for part in parts])
-    order = np.argsort(judged, kind="stable")
+        tested = take_rows(rows, test)
+        chance = np.zeros(test.size)
+        if classes is not None:
+            chance = _all_probabilities(trained, tested, classes)
+        parts.append((test, trained.predict(tested), np.full(test.size, number), chance))
+    tested, predictions, fold, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(tested, kind="stable")
     return Judgement(
-        rows=judged[order],
-        truth=labels[judged[order]],
-        predictions=np.concatenate([part[1] for part in parts])[order],
-        fold=np.concatenate([part[2] for part in parts])[order],
+        rows=tested[order],
+        truth=labels[tested[order]],
+        predictions=predictions[order],
+        fold=fold[order],
         seconds=tuple(seconds),
         classes=classes,
-        probabilities=None
-        if classes is None
-        else np.concatenate([part[3] for part in parts])[order],
+        probabilities=None if classes is None else chance[order],
     )
 
 
-def _spread(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Probabilities by all classes, those included that the model has not met."""
-    told = np.zeros((count_rows(X), classes.size))
-    told[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
-    return told
+def _all_probabilities(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """The probabilities of all classes, 0 for those that the model does not know."""
+    probabilities = np.zeros((count_rows(X), classes.size))
+    probabilities[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+    return probabilities
 
 
 def _labels(y: Any) -> NDArray[Any]:
     labels = as_labels(y)
     if labels.ndim != 1 or not labels.size:
-        raise DataError(f"y must hold one label a row, got an array of shape {labels.shape}")
+        raise DataError(f"y must hold one label per row, got an array of shape {labels.shape}")
     return labels
 
 
 def as_indexable(X: Any) -> Any:
-    """Rows that can be taken by number: sparse ones as CSR, others as they are."""
+    """Rows that can be indexed: a sparse matrix as CSR, others as they are."""
     sparse = bool(scipy.sparse.issparse(X))
     return X.tocsr() if sparse else X
 
@@ -331,4 +330,6 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     """Some rows of a matrix, a list or a column."""
     if isinstance(X, pa.Array | pa.ChunkedArray):
         return X.take(pa.array(rows))
-    return _safe_indexing(X, rows)
+    if hasattr(X, "iloc"):  # pandas
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[k] for k in rows.tolist()]

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say: reliability bins, calibration error, proper scores."""
+"""Whether probabilities can be trusted: reliability bins, calibration error, proper scores."""
 
 from __future__ import annotations
 
@@ -7,25 +7,53 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
 from sklearn.metrics import brier_score_loss, log_loss
 
 from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
+from sureline.evaluation.significance import wilson_interval
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """A bin of a reliability diagram that holds rows.
+
+    Parameters
+    ----------
+    low, high : float
+        Its edges.
+    count : int
+        How many rows it holds.
+    confidence : float
+        Their mean confidence.
+    accuracy : float
+        The share of them that is right.
+    interval : (float, float)
+        The 95% interval of the accuracy.
+    """
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
+    interval: tuple[float, float]
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How far probabilities can be trusted.
+    """How well probabilities are calibrated.
 
     Parameters
     ----------
     edges : array of shape (n_bins + 1,)
-        Where the bins of confidence begin and end; confidence is the probability of the likeliest
-        class. A bin holds its upper edge.
+        The edges of the bins of confidence, which is the probability of the predicted class. A bin
+        holds its upper edge.
     counts : int array of shape (n_bins,)
-        How many rows lie in each bin.
+        How many rows are in each bin.
     confidence : array of shape (n_bins,)
         Their mean confidence; NaN for an empty bin.
     accuracy : array of shape (n_bins,)
@@ -34,7 +62,7 @@ class Calibration:
         The expected calibration error: the mean distance of confidence and accuracy, bins weighted
         by their rows.
     largest_error : float
-        The largest such distance.
+        The maximum calibration error: the largest such distance.
     log_loss : float
         The mean of −log of the true class's probability; NaN if no row has a known label.
     brier : float
@@ -51,6 +79,78 @@ class Calibration:
     log_loss: float
     brier: float
 
+    @property
+    def bins(self) -> list[ReliabilityBin]:
+        """The bins that hold rows, as a reliability diagram shows them.
+
+        The diagram of the report (inline SVG, which needs no extra library) and that for papers
+        (matplotlib) both draw these numbers and compute none of their own.
+        """
+        return [
+            ReliabilityBin(
+                float(self.edges[k]),
+                float(self.edges[k + 1]),
+                int(self.counts[k]),
+                float(self.confidence[k]),
+                float(self.accuracy[k]),
+                wilson_interval(round(self.accuracy[k] * self.counts[k]), int(self.counts[k])),
+            )
+            for k in np.flatnonzero(self.counts).tolist()
+        ]
+
+
+class BinCounts:
+    """Counts rows and right predictions by confidence, in memory that does not grow with the rows.
+
+    Parameters
+    ----------
+    edges : array of shape (n_bins + 1,)
+        The edges of the bins, from 0 to 1.
+    """
+
+    def __init__(self, edges: Floats) -> None:
+        self._edges = edges
+        self._counts = np.zeros(edges.size - 1, np.int64)
+        self._confidence, self._right = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
+
+    def add(self, confidence: Floats, right: NDArray[np.bool_]) -> None:
+        """Count some more rows.
+
+        Parameters
+        ----------
+        confidence : array of shape (n,)
+            The probability of each predicted class.
+        right : bool array of shape (n,)
+            Whether each prediction is right.
+        """
+        place = np.searchsorted(self._edges[1:-1], confidence, side="left")
+        bins = self._counts.size
+        self._counts += np.bincount(place, minlength=bins)
+        self._confidence += np.bincount(place, np.minimum(confidence, 1.0), bins)
+        self._right += np.bincount(place, right, bins)
+
+    def calibration(self, log_loss: float | None = None, brier: float | None = None) -> Calibration:
+        """The calibration of all rows so far.
+
+        Parameters
+        ----------
+        log_loss, brier : float, default=None
+            These scores of the same rows, which cannot be computed from bins.
+        """
+        with np.errstate(invalid="ignore"):
+            confidence, accuracy = self._confidence / self._counts, self._right / self._counts
+        gaps = np.abs(np.nan_to_num(confidence - accuracy))
+        return Calibration(
+            edges=self._edges,
+            counts=self._counts.copy(),
+            confidence=confidence,
+            accuracy=accuracy,
+            expected_error=float(gaps @ self._counts / max(self._counts.sum(), 1)),
+            largest_error=float(gaps.max()),
+            log_loss=np.nan if log_loss is None else log_loss,
+            brier=np.nan if brier is None else brier,
+        )
+
 
 def calibration(
     probabilities: ArrayLike,
@@ -60,7 +160,7 @@ def calibration(
     bins: int = 10,
     strategy: Literal["uniform", "quantile"] = "uniform",
 ) -> Calibration:
-    """Compare how sure a model is with how often it is right.
+    """Compare the confidence of predictions with how often they are right.
 
     Parameters
     ----------
@@ -72,14 +172,14 @@ def calibration(
     classes : array of shape (n_classes,)
         The label of each column, sorted, as ``classes_`` has them.
     bins : int, default=10
-        Into how many bins of confidence rows are sorted.
+        The number of bins of confidence.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Whether the bins are equally wide, or hold equally many rows.
+        Whether the bins have equal widths or equal numbers of rows.
 
     Returns
     -------
     Calibration
-        The bins and the measures.
+        The bins and the scores.
 
     Examples
     --------
@@ -103,36 +203,21 @@ def calibration(
         raise InvalidParameter(f"calibration: bins must be a whole number from 1, got {bins!r}")
     best = chance.argmax(axis=1)
     confidence = np.minimum(chance[np.arange(best.size), best], 1.0)
-    right = known[best] == labels
-    edges = _edges(confidence, int(bins), strategy)
-    place = np.clip(np.searchsorted(edges[1:-1], confidence, side="left"), 0, edges.size - 2)
-    counts = np.bincount(place, minlength=edges.size - 1)
-    with np.errstate(invalid="ignore"):
-        sure = np.bincount(place, confidence, edges.size - 1) / counts
-        accuracy = np.bincount(place, right, edges.size - 1) / counts
-    gaps = np.abs(np.nan_to_num(sure - accuracy))
-    judged = np.isin(labels, known)
-    loss = brier = float("nan")
-    if judged.any() and known.size > 1:
-        rows = chance[judged] / chance[judged].sum(axis=1, keepdims=True)
-        loss = float(log_loss(labels[judged], rows, labels=known))
-        told = rows[:, 1] if known.size == 2 else rows
-        extra = {"pos_label": known[1]} if known.size == 2 else {"labels": known}
-        brier = float(brier_score_loss(labels[judged], told, **extra))
-    return Calibration(
-        edges=edges,
-        counts=counts,
-        confidence=sure,
-        accuracy=accuracy,
-        expected_error=float(gaps @ counts / labels.size),
-        largest_error=float(gaps.max()),
-        log_loss=loss,
-        brier=brier,
-    )
+    counts = BinCounts(_edges(confidence, int(bins), strategy))
+    counts.add(confidence, known[best] == labels)
+    scored = np.isin(labels, known)
+    loss = brier = None
+    if scored.any() and known.size > 1:
+        rows = chance[scored] / chance[scored].sum(axis=1, keepdims=True)
+        loss = float(log_loss(labels[scored], rows, labels=known))
+        two = known.size == 2
+        options = {"pos_label": known[1]} if two else {"labels": known}
+        brier = float(brier_score_loss(labels[scored], rows[:, 1] if two else rows, **options))
+    return counts.calibration(loss, brier)
 
 
 def _edges(confidence: Floats, bins: int, strategy: str) -> Floats:
-    """The edges of the bins; quantiles that coincide are one edge."""
+    """The edges of the bins; equal quantiles are one edge."""
     if strategy == "uniform":
         return np.linspace(0.0, 1.0, bins + 1)
     if strategy == "quantile":
@@ -141,3 +226,31 @@ def _edges(confidence: Floats, bins: int, strategy: str) -> Floats:
     raise InvalidParameter(
         f"calibration: strategy must be 'uniform' or 'quantile', got {strategy!r}"
     )
+
+
+def label_entropy(probabilities: ArrayLike) -> Floats:
+    """The entropy of each row's distribution over the classes, in nats.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n_samples, n_classes)
+        What `predict_proba` gives.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        0 where one class is certain, the logarithm of the number of classes where all are equal.
+
+    Examples
+    --------
+    >>> from sureline.evaluation import label_entropy
+    >>> label_entropy([[1.0, 0.0], [0.5, 0.5]]).round(3).tolist()
+    [0.0, 0.693]
+    """
+    rows = np.asarray(probabilities, np.float64)
+    if rows.ndim != 2 or not (np.isfinite(rows).all() and (rows >= 0).all()):
+        raise DataError(
+            "label_entropy takes an array of probabilities, one row per sample and one column per "
+            f"class, none negative; got the shape {rows.shape}"
+        )
+    return np.asarray(entr(rows).sum(axis=1))

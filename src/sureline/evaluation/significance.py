@@ -1,4 +1,4 @@
-"""Whether one classifier is better than another: McNemar's test, and ranks over many tasks."""
+"""How certain an error is, and whether one classifier is better than another."""
 
 from __future__ import annotations
 
@@ -10,22 +10,40 @@ from scipy.stats import binomtest, chi2, rankdata
 
 from sureline.errors import DataError
 
-FEW = 25  # below so many rows on which the two differ, the exact test is used
+FEW = 25  # below this many discordant rows, the exact test is used
+
+
+def wilson_interval(count: int, total: int) -> tuple[float, float]:
+    """Wilson's 95% confidence interval of a share.
+
+    Parameters
+    ----------
+    count, total : int
+        The share as a count out of a total of at least 1.
+
+    Examples
+    --------
+    >>> from sureline.evaluation.significance import wilson_interval
+    >>> [round(end, 3) for end in wilson_interval(1, 10)]
+    [0.018, 0.404]
+    """
+    interval = binomtest(count, total).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 class McNemar(NamedTuple):
-    """What McNemar's test finds.
+    """The result of McNemar's test.
 
     Parameters
     ----------
     only_a : int
-        How many rows only the first classifier got right.
+        How many rows only the first classifier predicted correctly.
     only_b : int
-        How many rows only the second got right.
+        How many rows only the second predicted correctly.
     statistic : float
         The smaller of the two for the exact test, χ² otherwise.
     p_value : float
-        How probable a difference at least as large is if both are equally good.
+        The probability of a difference at least as large if both are equally good.
     exact : bool
         Whether the exact test was used.
     """
@@ -40,20 +58,20 @@ class McNemar(NamedTuple):
 def mcnemar(
     right_a: ArrayLike, right_b: ArrayLike, exact: bool | None = None, correction: bool = True
 ) -> McNemar:
-    """McNemar's test of two classifiers that were judged on the same rows.
+    """McNemar's test of two classifiers that predicted the same rows.
 
-    Only rows count that one of them got right and the other wrong. If both are equally good,
-    either is as likely to be the one that is right.
+    Only discordant rows count: those that one predicted correctly and the other did not. If both
+    are equally good, either is as likely to be the one that is right.
 
     Parameters
     ----------
     right_a, right_b : arrays of bool of shape (n_samples,)
-        Whether each classifier was right about each row.
+        Whether each classifier predicted each row correctly.
     exact : bool, default=None
         Whether to use the exact binomial test, or the approximation by χ² with one degree of
-        freedom. None: the exact test if they differ on fewer than 25 rows.
+        freedom. None: the exact test below 25 discordant rows.
     correction : bool, default=True
-        Whether the χ² test is corrected for continuity.
+        Whether to correct the χ² test for continuity.
 
     Returns
     -------
@@ -91,20 +109,20 @@ def _flags(right: ArrayLike, name: str) -> NDArray[np.bool_]:
     flags = np.asarray(right)
     if flags.ndim != 1 or not (flags.dtype == np.bool_ or np.isin(flags, (0, 1)).all()):
         raise DataError(
-            f"mcnemar: {name} must say of each row whether it was right, as True or False; got an "
-            f"array of {flags.dtype} of shape {flags.shape}"
+            f"mcnemar: {name} must hold True or False for each row, whether its prediction was "
+            f"right; got an array of {flags.dtype} of shape {flags.shape}"
         )
     return flags.astype(np.bool_)
 
 
 def mean_rank(errors: ArrayLike) -> NDArray[np.float64]:
-    """The mean rank of each learner over several tasks; 1 is the best there can be.
+    """The mean rank of each learner over several tasks; 1 is the best possible.
 
     Parameters
     ----------
     errors : array of shape (n_learners, n_tasks)
-        The errors. Learners with the same error on a task share the mean of their ranks. A task on
-        which no learner has a figure (all are NaN) is left out.
+        The errors. Learners with the same error on a task share the mean of their ranks. A task
+        without any error (all are NaN) is left out.
 
     Returns
     -------
@@ -120,14 +138,14 @@ def mean_rank(errors: ArrayLike) -> NDArray[np.float64]:
     table = np.asarray(errors, np.float64)
     if table.ndim != 2 or 0 in table.shape:
         raise DataError(
-            "mean_rank takes a table of errors, one row a learner and one column a task; got the "
-            f"shape {table.shape}"
+            "mean_rank takes a table of errors, one row per learner and one column per task; got "
+            f"the shape {table.shape}"
         )
     missing = np.isnan(table)
     if (missing.any(axis=0) & ~missing.all(axis=0)).any() or missing.all():
         raise DataError(
-            "mean_rank cannot compare learners on tasks that only some of them, or none, were "
-            "judged on; leave those tasks out, or those learners"
+            "mean_rank cannot compare learners if only some of them, or none, have an error on a "
+            "task; leave out those tasks or those learners"
         )
     ranks = rankdata(table[:, ~missing.all(axis=0)], axis=0)
     return np.asarray(ranks.mean(axis=1), np.float64)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sureline import TextClassifier
-from sureline.evaluation.report.write import write_report
+from sureline.evaluation import write_report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTH, HEIGHT = 1200, 3000
@@ -125,7 +125,7 @@ def test_a_report_in_a_browser(browser, tmp_path):
         assert different > 500  # lines of pixels that are not like any other
         assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
 
-        # The same, not escaped, shows that a page which does load and run things is found out.
+        # The same, not escaped, shows that a page which does load and run things is detected.
         site.asked.clear()
         bad = f"<!doctype html><title>bad</title><p>{loads}</p>"
         (site.folder / "bad.html").write_text(bad)

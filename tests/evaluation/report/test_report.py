@@ -1,4 +1,4 @@
-"""The page that ``sureline evaluate --report`` writes: what it says, and that it is safe."""
+"""The HTML report: what it collects, what the page shows, and that it is safe to open."""
 
 import json
 import os
@@ -24,18 +24,29 @@ from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.file import save
 from sureline.estimators.stream import predict_batch
-from sureline.evaluation import calibration
+from sureline.evaluation import METRICS, calibration
+from sureline.evaluation.metrics import Evaluator
+from sureline.evaluation.reliability import BinCounts
 from sureline.evaluation.report.charts import merge_blocks, round_steps
-from sureline.evaluation.report.collect import Gathering, training_curve
-from sureline.evaluation.report.confidence import Sureness, listed
-from sureline.evaluation.report.counts import Tally
-from sureline.evaluation.report.features import Pull, find_pulls, telling_features
+from sureline.evaluation.report.collect import ReportCollector, training_curve
+from sureline.evaluation.report.features import (
+    LeadContribution,
+    UnknownWordCounter,
+    lead_contributions,
+    top_features,
+)
 from sureline.evaluation.report.heat_map import order_by_confusion
-from sureline.evaluation.report.markup import Markup, element, visible
-from sureline.evaluation.report.page import Heading, render
-from sureline.evaluation.report.rows import MOST_BLOCKS, ErrorAlongRows, Mistake, SurestMistakes
-from sureline.evaluation.report.texts import SHOWN, StrangeWords, mark_words
-from sureline.evaluation.report.write import write_report
+from sureline.evaluation.report.highlight import SHOWN, highlight_words
+from sureline.evaluation.report.page import Heading, render_page, write_report
+from sureline.evaluation.report.statistics import (
+    MOST_BLOCKS,
+    CoverageCounts,
+    ErrorBlocks,
+    Mistake,
+    TopMistakes,
+    at_usual_shares,
+)
+from sureline.evaluation.report.text import visible
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -116,32 +127,32 @@ def _titles(source):
     return sum(drawn.count("<title") for drawn in re.findall(r"<svg.*?</svg>", source, re.DOTALL))
 
 
-def gather(model, batches, labels):
-    """What a report finds of rows that come in batches."""
-    tally, gathering = Tally(model.classes_, bool(model.has_variance)), Gathering(model)
+def collect(model, batches, labels):
+    """What a report collects from rows that come in batches."""
+    evaluator, collector = Evaluator(model.classes_), ReportCollector(model)
     at = 0
     for batch in batches:
-        answers = predict_batch(model, batch)
-        truth = tally.add(labels[at : at + len(batch)], answers)
-        gathering.add(batch, truth, answers)
+        found = predict_batch(model, batch)
+        truth = evaluator.add(labels[at : at + len(batch)], found.label, found.probabilities)
+        collector.add(batch, truth, found)
         at += len(batch)
-    return gathering.findings(tally.facts(1.0))
+    return collector.data(evaluator.evaluation(1.0))
 
 
-def drawn(findings, model="m.sureline", inputs=("rows.csv",)):
-    """The page of some findings."""
-    return render(Heading(model, inputs, "today", "1.0"), findings)
+def rendered(report, model="m.sureline", inputs=("rows.csv",)):
+    """The page of a report."""
+    return render_page(Heading(model, inputs, "today", "1.0"), report)
 
 
-def mixed_texts(rows, classes, seed=0):
-    """Texts of which some words tell the class, and their labels, a tenth of them wrong."""
+def random_texts(rows, classes, seed=0):
+    """Texts of which some words predict the class, and their labels, a tenth of them wrong."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, classes, rows)
-    told = np.where(rng.random(rows) < 0.1, rng.integers(0, classes, rows), labels)
+    written = np.where(rng.random(rows) < 0.1, rng.integers(0, classes, rows), labels)
     words = rng.integers(0, 60, (rows, 6))
     texts = [
         f"word{label}x about{label // 2} " + " ".join(f"w{k}" for k in line)
-        for label, line in zip(told.tolist(), words.tolist(), strict=True)
+        for label, line in zip(written.tolist(), words.tolist(), strict=True)
     ]
     return texts, [f"class{label:03}" for label in labels.tolist()]
 
@@ -149,57 +160,67 @@ def mixed_texts(rows, classes, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     """A model of four classes, and rows to test it on."""
-    texts, labels = mixed_texts(900, 4)
+    texts, labels = random_texts(900, 4)
     model = TextClassifier(random_state=0).fit(texts[:500], labels[:500])
     return model, texts[500:], labels[500:]
 
 
-# -- markup ------------------------------------------------------------------------------------
+# -- escaping ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=several(60, 12))
-@given(st.text(st.characters(codec=None), max_size=40))
-def test_any_text_survives_in_text_and_attributes(text):
-    page = Page(str(element("p", text, element("b", text), title=text)))
-    expected = visible(text).replace("\r\n", "\n").replace("\r", "\n")
-    shown = page.texts["p"][0].replace("\r\n", "\n").replace("\r", "\n")
-    assert shown == expected * 2
-    assert page.values("title")[0].replace("\r\n", "\n").replace("\r", "\n") == expected
-    element("p", text).encode("utf-8")
+@pytest.fixture(scope="module")
+def get_report(fitted):
+    """Gives a report with every section; hypothesis would print it, were it the argument."""
+    model, texts, labels = fitted
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    return lambda: report
 
 
-def test_markup_is_not_escaped_twice_and_nothing_is_nothing():
-    inner = element("b", "<")
-    assert element("p", [inner, None, (1, 2.5)], hidden=True, title=None) == (
-        "<p hidden><b>&lt;</b>12.5</p>"
-    )
-    assert isinstance(inner, Markup)
+@settings(max_examples=several(25, 5))
+@given(st.text(st.characters(codec=None), min_size=1, max_size=100))
+def test_any_text_survives_in_text_and_attributes(get_report, text):
+    def lines(shown):
+        return shown.replace("\r\n", "\n").replace("\r", "\n")
+
+    report = get_report()
+    mistake = replace(report.mistakes[0].mistake, predicted=text, source=text, times=1)
+    mistakes = [replace(report.mistakes[0], mistake=mistake)]
+    source = rendered(replace(report, mistakes=mistakes), text)
+    source.encode("utf-8")
+    page = check_safe(source)
+    shown = lines(visible(text))
+    assert lines(page.by_class["where"][0]).endswith(f" of {shown}")
+    assert lines(page.texts["title"][0]).startswith(shown)
+    if len(text) > 60:
+        assert shown in [lines(title) for title in page.values("title")]
+    else:
+        assert shown in [lines(label) for label in page.texts["strong"]]
 
 
-# -- what is gathered --------------------------------------------------------------------------
+# -- what is collected -------------------------------------------------------------------------
 
 
-def test_how_rows_are_cut_makes_no_difference(fitted):
+def test_the_size_of_batches_makes_no_difference(fitted):
     model, texts, labels = fitted
     whole = Batch(text=pa.array(texts, pa.large_string()), source="rows.csv")
     pages = []
     for size in (1, 37, 400):
         parts = [whole.slice(start, start + size) for start in range(0, len(texts), size)]
-        pages.append(drawn(gather(model, parts, labels)))
+        pages.append(rendered(collect(model, parts, labels)))
     assert pages[0] == pages[1] == pages[2]
 
 
-def test_sureness_is_that_of_calibration():
+def test_bins_of_a_stream_are_those_of_calibration():
     rng = np.random.default_rng(1)
     chance = rng.dirichlet(np.ones(3), 500)
     classes, best = np.array(["a", "b", "c"]), chance.argmax(axis=1)
     truth = classes[np.where(rng.random(500) < 0.6, best, rng.integers(0, 3, 500))]
     expected = calibration(chance, truth, classes)
-    sureness = Sureness(likely=True)
+    bins = BinCounts(np.linspace(0.0, 1.0, 11))
     for part in (slice(0, 123), slice(123, 500)):
         rows = chance[part].max(axis=1)
-        sureness.add(rows, classes[best[part]] == truth[part])
-    found = sureness.calibration(expected.log_loss, expected.brier)
+        bins.add(rows, classes[best[part]] == truth[part])
+    found = bins.calibration(expected.log_loss, expected.brier)
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_allclose(found.confidence, expected.confidence)
     np.testing.assert_allclose(found.accuracy, expected.accuracy)
@@ -207,36 +228,35 @@ def test_sureness_is_that_of_calibration():
     assert found.largest_error == pytest.approx(expected.largest_error)
 
 
-@pytest.mark.parametrize("likely", [True, False])
-def test_a_threshold_of_the_curve_answers_just_so_many_rows(likely):
+@pytest.mark.parametrize("probabilities", [True, False])
+def test_a_threshold_covers_the_rows_above_it(probabilities):
     rng = np.random.default_rng(2)
-    sure = rng.uniform(0, 1, 400) ** 0.1 if likely else rng.normal(0, 5, 400)
-    if likely:
-        sure[:30] = 1.0  # as good as certain
+    confidence = rng.uniform(0, 1, 400) ** 0.1 if probabilities else rng.normal(0, 5, 400)
+    if probabilities:
+        confidence[:30] = 1.0  # as good as certain
     right = rng.random(400) < 0.8
-    sureness = Sureness(likely)
-    sureness.add(sure[:150], right[:150])
-    sureness.add(sure[150:], right[150:])
-    curve = sureness.curve()
+    coverage = CoverageCounts(probabilities)
+    coverage.add(confidence[:150], right[:150])
+    coverage.add(confidence[150:], right[150:])
+    curve = coverage.points()
     assert (curve[-1].share, curve[-1].rows, curve[-1].wrong) == (1.0, 400, int((~right).sum()))
     for each in curve:
-        chosen = sure >= each.threshold - 1e-12
+        chosen = confidence >= each.threshold - 1e-12
         assert (each.rows, each.wrong) == (int(chosen.sum()), int((~right[chosen]).sum()))
-    assert listed(curve)[0] == curve[-1]
-    assert [each.share for each in listed(curve)] == sorted(
-        (each.share for each in listed(curve)), reverse=True
-    )
+    shares = [each.share for each in at_usual_shares(curve)]
+    assert shares == sorted(shares, reverse=True)
+    assert at_usual_shares(curve)[0] == curve[-1]
 
 
 @settings(max_examples=several(30, 6))
 @given(st.lists(st.integers(0, 700), min_size=1, max_size=6), st.integers(0, 100))
-def test_error_along_rows_counts_every_row_once(sizes, seed):
+def test_blocks_count_every_row_once(sizes, seed):
     rng = np.random.default_rng(seed)
     right = [rng.random(size) < 0.7 for size in sizes]
-    along = ErrorAlongRows()
+    errors = ErrorBlocks()
     for part in right:
-        along.add(part)
-    blocks = along.blocks()
+        errors.add(part)
+    blocks = errors.counts()
     every = np.concatenate(right)
     assert len(blocks) <= MOST_BLOCKS
     assert sum(rows for rows, _ in blocks) == every.size
@@ -254,10 +274,10 @@ def test_error_along_rows_counts_every_row_once(sizes, seed):
     st.lists(st.sampled_from([0.5, 0.6, 0.7, 1.0]), min_size=10, max_size=10),
     st.lists(st.integers(0, 9), max_size=60),
 )
-def test_the_surest_mistakes_are_kept_and_equal_ones_counted(chances, rows):
-    kept = SurestMistakes(most=5)
+def test_the_most_confident_mistakes_are_kept_and_equal_ones_counted(chances, rows):
+    kept = TopMistakes(most=5)
     for number, row in enumerate(rows):
-        if kept.wants(chances[row], 0.0):
+        if kept.is_candidate(chances[row], 0.0):
             kept.add(Mistake(f"text {row}", "a", "b", chances[row], 0.0, "", number))
     found = kept.ranked()
     first = {row: number for number, row in reversed(list(enumerate(rows)))}
@@ -265,21 +285,21 @@ def test_the_surest_mistakes_are_kept_and_equal_ones_counted(chances, rows):
     assert [each.row for each in found] == [f"text {row}" for row in ranked]
     assert [each.number for each in found] == [first[row] for row in ranked]
     counts = Counter(rows)
-    # One that others had pushed out is not met again: those are surer, or came before it.
+    # One that others replaced is never kept again: those are more confident, or came earlier.
     assert [each.times for each in found] == [counts[row] for row in ranked]
 
 
 def test_mistakes_are_those_with_the_highest_probability(fitted):
     model, texts, labels = fitted
-    findings = gather(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
     chance, guess = model.predict_proba(texts), model.predict(texts)
     columns = {label: k for k, label in enumerate(model.classes_.tolist())}
     wrong = [i for i in range(len(texts)) if guess[i] != labels[i]]
     expected = sorted((chance[i, columns[guess[i]]] for i in wrong), reverse=True)
-    told = [each.mistake.probability for each in findings.mistakes]
-    assert told == pytest.approx(expected[: len(told)])
-    assert len(told) == min(20, len(wrong)) > 5
-    for each in findings.mistakes:
+    found = [each.mistake.probability for each in report.mistakes]
+    assert found == pytest.approx(expected[: len(found)])
+    assert len(found) == min(20, len(wrong)) > 5
+    for each in report.mistakes:
         mistake = each.mistake
         at = mistake.number - 1
         assert (texts[at], labels[at]) == (mistake.row, mistake.true)
@@ -287,33 +307,35 @@ def test_mistakes_are_those_with_the_highest_probability(fitted):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_telling_features_are_those_of_the_model(classes, monkeypatch):
-    texts, labels = mixed_texts(300, classes)
+def test_top_features_are_those_of_the_model(classes, monkeypatch):
+    texts, labels = random_texts(300, classes)
     model = TextClassifier(random_state=0).fit(texts, labels)
     for at_once in (64, 2**21):
-        monkeypatch.setattr("sureline.evaluation.report.features.AT_ONCE", at_once)
-        for label, found in zip(model.classes_, telling_features(model, 7), strict=True):
+        monkeypatch.setattr("sureline.evaluation.report.features.WEIGHTS_AT_ONCE", at_once)
+        for label, found in zip(model.classes_, top_features(model, 7), strict=True):
             every = model.top_features(label, model.n_features_)
             assert found == [each for each in every if each.weight > 0][:7]
 
 
-def test_pulls_add_up_to_the_lead_of_the_answer(fitted):
+def test_contributions_add_up_to_the_lead_of_the_prediction(fitted):
     model, texts, _ = fitted
     told = model.explain(texts[0], top=1000)
     scores = {label: reasons.score - reasons.constant for label, reasons in told.classes.items()}
     other = next(label for label in scores if label != told.label)
-    pulls = find_pulls(model, texts[0], told.label, other)
-    assert sum(each.share for each in pulls) == pytest.approx(scores[told.label] - scores[other])
-    assert [abs(each.share) for each in pulls] == sorted(
-        (abs(each.share) for each in pulls), reverse=True
+    contributions = lead_contributions(model, texts[0], told.label, other)
+    assert sum(each.share for each in contributions) == pytest.approx(
+        scores[told.label] - scores[other]
     )
-    alone = find_pulls(model, texts[0], told.label, "never seen")
+    assert [abs(each.share) for each in contributions] == sorted(
+        (abs(each.share) for each in contributions), reverse=True
+    )
+    alone = lead_contributions(model, texts[0], told.label, "never seen")
     assert sum(each.share for each in alone) == pytest.approx(scores[told.label])
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("kind", [AROWClassifier, PAClassifier])
-def test_pulls_of_numbers_add_up_as_well(classes, kind):
+def test_contributions_of_numbers_add_up_as_well(classes, kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 6))
     y = np.arange(90) % classes
@@ -323,11 +345,11 @@ def test_pulls_of_numbers_add_up_as_well(classes, kind):
     dense = np.zeros((1, 6))
     dense[0, row[0]] = row[1]
     score, constant = model.decision_function(dense)[0], model.intercept_
-    pulls = find_pulls(model, row, 1, 0)
+    contributions = lead_contributions(model, row, 1, 0)
     lead = score - constant[0] if classes == 2 else score[1] - score[0] - constant[1] + constant[0]
-    assert sum(each.share for each in pulls) == pytest.approx(lead, abs=1e-5)
-    assert {each.feature for each in pulls} == {"0", "2", "5"}
-    assert all((each.deviation is None) == (kind is PAClassifier) for each in pulls)
+    assert sum(each.share for each in contributions) == pytest.approx(lead, abs=1e-5)
+    assert {each.feature for each in contributions} == {"0", "2", "5"}
+    assert all((each.deviation is None) == (kind is PAClassifier) for each in contributions)
 
 
 # -- words -------------------------------------------------------------------------------------
@@ -337,95 +359,98 @@ def test_long_texts_are_cut_around_the_words_that_matter():
     filler = "lorem ipsum dolor sit amet " * 80
     text = f"{filler}PRIZE {filler}lunch {filler}"
     places = [(text.index(word), text.index(word) + 5) for word in ("PRIZE", "lunch")]
-    pulls = [Pull("prize", 2.0, 0.1, (places[0],)), Pull("lunch", -1.0, 3.0, (places[1],))]
-    words = mark_words(text, pulls)
-    marked = {word.text: (word.strength, word.unsure) for word in words if word.strength}
+    contributions = [
+        LeadContribution("prize", 2.0, 0.1, (places[0],)),
+        LeadContribution("lunch", -1.0, 3.0, (places[1],)),
+    ]
+    words = highlight_words(text, contributions)
+    marked = {word.text: (word.strength, word.uncertain) for word in words if word.strength}
     assert marked == {"PRIZE": (1.0, False), "lunch": (-0.5, True)}
     assert sum(len(word.text) for word in words) < 2 * SHOWN
     assert sum(word.gap for word in words) >= 2
     at = 0
-    for word in words:  # what is left stands in the text, in the same order
+    for word in words:  # what is left is part of the text, in the same order
         at = text.index(word.text, at) + len(word.text)
 
 
 @settings(max_examples=several(40, 8))
 @given(st.text(max_size=300))
-def test_short_texts_are_whole(text):
+def test_short_texts_are_not_cut(text):
     spans = [match.span() for match in re.finditer(r"\w+", text)]
-    pulls = [Pull(text[slice(*span)].lower(), 1.0, None, (span,)) for span in spans[::2]]
-    assert "".join(word.text for word in mark_words(text, pulls)) == text
+    contributions = [
+        LeadContribution(text[slice(*span)].lower(), 1.0, None, (span,)) for span in spans[::2]
+    ]
+    assert "".join(word.text for word in highlight_words(text, contributions)) == text
 
 
 def test_a_text_without_words_or_end_is_cut_too():
     for text in ("#" * 5000, "x" * 5000):
-        words = mark_words(text, [])
+        words = highlight_words(text, [])
         assert 0 < sum(len(word.text) for word in words) <= 2 * SHOWN
         assert words[-1].gap
 
 
 def test_unknown_words_are_counted():
     model = TextClassifier(random_state=0).fit(["a b", "c d"], ["x", "y"])
-    strange = StrangeWords(model)
+    counter = UnknownWordCounter(model)
     rows = Batch(text=pa.array(["a b new", "new other c", "d", "NEW"], pa.large_string()))
-    strange.add(rows, np.array([True, False, True, False]))
-    found = strange.found(2)
-    assert (found.words, found.strange) == (8, 4)
+    counter.add(rows, np.array([True, False, True, False]))
+    found = counter.result(2)
+    assert (found.words, found.unknown) == (8, 4)
     assert found.frequent == [("new", 3), ("other", 1)]
     assert [(count, wrong) for _, _, count, wrong in found.shares if count] == [
         (1, 0),  # none
         (1, 0),  # a third
         (2, 2),  # two thirds, and all
     ]
-    assert strange.strange_in("c New thing") == {"new", "thing"}
-    assert not StrangeWords.can_tell(TextClassifier(features="hash").fit(["a", "b"], ["x", "y"]))
+    assert counter.unknown_in("c New thing") == {"new", "thing"}
+    assert not UnknownWordCounter.supports(
+        TextClassifier(features="hash").fit(["a", "b"], ["x", "y"])
+    )
 
 
-def test_rare_unknown_words_are_forgotten_in_time(monkeypatch):
-    monkeypatch.setattr("sureline.evaluation.report.texts.MOST_WORDS", 20)
+def test_rare_unknown_words_are_dropped(monkeypatch):
+    monkeypatch.setattr("sureline.evaluation.report.features.MOST_WORDS", 20)
     model = TextClassifier(random_state=0).fit(["a b", "c d"], ["x", "y"])
-    strange = StrangeWords(model)
+    counter = UnknownWordCounter(model)
     for k in range(40):
         rows = Batch(text=pa.array([f"often rare{k}"], pa.large_string()))
-        strange.add(rows, np.array([True]))
-    assert strange.found(1).frequent == [("often", 40)]
-    assert len(strange._counts) <= 20
+        counter.add(rows, np.array([True]))
+    assert counter.result(1).frequent == [("often", 40)]
+    assert len(counter._counts) <= 20
 
 
 # -- the page ----------------------------------------------------------------------------------
 
 
-def test_the_page_tells_the_figures(fitted):
+def test_the_page_shows_the_metrics(fitted):
     model, texts, labels = fitted
-    findings = gather(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
-    page = check_safe(drawn(findings))
-    facts, sure = findings.facts, findings.calibration
-    assert page.by_class["figure"][:6] == [
-        f"{facts.error:.2%}",
-        f"{facts.accuracy:.4f}",
-        f"{facts.macro_f1:.4f}",
-        f"{facts.log_loss:.4f}",
-        f"{facts.brier:.4f}",
-        f"{sure.expected_error:.4f}",
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    page = check_safe(rendered(report))
+    evaluation = report.evaluation
+    assert page.by_class["figure"][: len(METRICS) + 1] == [
+        *(format(evaluation.metrics[each.name], each.format) for each in METRICS),
+        f"{report.calibration.expected_error:.4f}",
     ]
     assert page.texts["h2"] == [
-        *("Figures", "Classes", "Confusions", "How sure, how right", "Curves"),
-        *("The most telling features", "The mistakes it was surest of", "Unknown words"),
+        *("Metrics", "Classes", "Confusion matrix", "Calibration and coverage", "Curves"),
+        *("Top features", "Most confident mistakes", "Unknown words"),
     ]
     squares = page.by_class["right"]
-    counts = {(true, guess): count for true, guess, count in facts.confusion}
+    counts = {(true, guess): count for true, guess, count in evaluation.confusion}
     assert squares == [f"{counts[label, label]:,}" for label in model.classes_.tolist()]
-    assert len(page.by_class["verdict"]) == len(findings.mistakes)
-    for told, text in zip(findings.mistakes, page.by_class["text"], strict=True):
-        assert text == told.mistake.row
+    assert len(page.by_class["verdict"]) == len(report.mistakes)
+    for each, text in zip(report.mistakes, page.by_class["text"], strict=True):
+        assert text == each.mistake.row
 
 
-def test_nothing_that_comes_from_outside_is_markup():
+def test_nothing_from_outside_is_markup():
     labels = [f'<i title="{k}">{k}</i>' for k in range(2)] * 5
     texts = [f"{NASTY[k % 5]} w{k % 2}" for k in range(10)]
     model = TextClassifier(random_state=0).fit(texts, labels)
     wrong = ["<script>unknown</script>"] * 10
     batch = Batch(text=pa.array(map(visible, texts), pa.large_string()), source="<b>.csv")
-    source = drawn(gather(model, [batch], wrong), "<script>m</script>", ["a & b <c>.csv"])
+    source = rendered(collect(model, [batch], wrong), "<script>m</script>", ["a & b <c>.csv"])
     page = check_safe(source)
     assert page.texts["h1"] == ["<script>m</script>"]
     assert any("<script>unknown</script>" in text for text in page.texts["bdi"])
@@ -438,13 +463,13 @@ def test_nothing_that_comes_from_outside_is_markup():
 
 @pytest.mark.parametrize("classes", [2, 20, 200])
 def test_few_and_many_classes(classes):
-    texts, labels = mixed_texts(3 * classes + 60, classes)
+    texts, labels = random_texts(3 * classes + 60, classes)
     # Probabilities of so many classes take long where nothing is compiled.
     learner = PAClassifier() if classes == 200 else AROWClassifier()
     model = TextClassifier(learner, random_state=0).fit(texts, labels)
     rng = np.random.default_rng(0)
     guessed = rng.permutation(labels).tolist()  # so that there are many confusions
-    source = drawn(gather(model, [Batch(text=pa.array(texts, pa.large_string()))], guessed))
+    source = rendered(collect(model, [Batch(text=pa.array(texts, pa.large_string()))], guessed))
     page = check_safe(source)
     heads = [text for text in page.texts["th"] if text.startswith("class")]
     assert set(heads) == set(labels)
@@ -455,7 +480,7 @@ def test_few_and_many_classes(classes):
         assert f"All {len(set(labels))} classes" in page.texts["summary"]
 
 
-def test_labels_that_are_confused_stand_side_by_side():
+def test_labels_that_are_confused_are_neighbours():
     counts = np.full((40, 40), 0) + np.diag(np.full(40, 50))
     pairs = [(k, k + 20) for k in range(20)]
     for a, b in pairs:
@@ -467,21 +492,21 @@ def test_labels_that_are_confused_stand_side_by_side():
 
 def test_one_class_one_row_and_no_mistake():
     model = TextClassifier().partial_fit(["a b", "c"], ["only", "only"])
-    findings = gather(model, [Batch(text=pa.array(["a"], pa.large_string()))], ["only"])
-    page = check_safe(drawn(findings))
+    report = collect(model, [Batch(text=pa.array(["a"], pa.large_string()))], ["only"])
+    page = check_safe(rendered(report))
     assert "There are no mistakes." in page.texts["p"]
-    assert page.by_class["lead"][0].startswith("The model is wrong about 0 of 1 row: 0.00%")
-    strange = gather(model, [Batch(text=pa.array([""], pa.large_string()))], ["other"])
-    page = check_safe(drawn(strange))
-    assert page.by_class["text"] == ["(an empty text)"]
+    assert page.by_class["lead"][0].startswith("The model is wrong on 0 of 1 row: 0.00%")
+    report = collect(model, [Batch(text=pa.array([""], pa.large_string()))], ["other"])
+    page = check_safe(rendered(report))
+    assert page.by_class["text"] == ["(empty text)"]
 
 
 def test_rules_without_variances_have_a_page_without_probabilities():
-    texts, labels = mixed_texts(200, 3)
+    texts, labels = random_texts(200, 3)
     model = TextClassifier(PAClassifier(), random_state=0).fit(texts, labels)
-    findings = gather(model, [Batch(text=pa.array(texts, pa.large_string()))], labels[::-1])
-    assert findings.calibration is None
-    page = check_safe(drawn(findings))
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels[::-1])
+    assert report.calibration is None
+    page = check_safe(rendered(report))
     assert "Log loss" not in page.texts["dt"]
     assert not any("±" in text for text in page.texts["td"])
     assert any("Score from" in text for text in page.texts["th"])
@@ -492,29 +517,29 @@ def test_rules_without_variances_have_a_page_without_probabilities():
     [{"features": "hash", "bits": 10}, {"ngrams": None, "chars": (2, 3)}, {"ngrams": (2, 2)}],
 )
 def test_other_ways_to_read_texts(options):
-    texts, labels = mixed_texts(200, 3)
+    texts, labels = random_texts(200, 3)
     model = TextClassifier(random_state=0, **options).fit(texts, labels)
-    findings = gather(model, [Batch(text=pa.array(texts, pa.large_string()))], labels[::-1])
-    page = check_safe(drawn(findings))
-    assert findings.strange is None
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels[::-1])
+    page = check_safe(rendered(report))
+    assert report.unknown_words is None
     assert "Unknown words" not in page.texts["h2"]
     assert len(page.by_class["text"]) == 20
 
 
-def test_the_course_of_training_is_drawn_where_it_is_known(fitted):
+def test_the_training_error_is_drawn_where_it_is_known(fitted):
     model, texts, labels = fitted
-    findings = gather(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
     curve = [(1, 1), (2, 1), (8, 4), (64, 20), (512, 60), (1024, 70)]
-    for passes, told in ((1, False), (2, True)):
-        page = check_safe(drawn(replace(findings, training=curve, passes=passes)))
-        assert "While learning" in page.texts["h3"]
-        assert ("end of the first pass" in page.texts["text"]) is told
-        assert any("6.84% of 1,024 examples" in text for text in page.texts["desc"])
+    for passes, marked in ((1, False), (2, True)):
+        page = check_safe(rendered(replace(report, training=curve, passes=passes)))
+        assert "Training error" in page.texts["h3"]
+        assert ("end of the first pass" in page.texts["text"]) is marked
+        assert any("6.84% of 1,024 training examples" in text for text in page.texts["desc"])
     for short in ([(1, 1)], [(3, 0)]):
-        check_safe(drawn(replace(findings, training=short)))
+        check_safe(rendered(replace(report, training=short)))
 
 
-def test_a_stored_curve_that_makes_no_sense_is_left_out():
+def test_an_invalid_stored_curve_is_left_out():
     good = [[1, 1], [4, 2], [9, 2]]
     assert training_curve({"curve": good}) == [(1, 1), (4, 2), (9, 2)]
     for bad in (
@@ -539,8 +564,8 @@ def test_steps_of_an_axis_are_round_and_few(low, size, most):
 
 def test_a_report_from_python(fitted, tmp_path):
     model, texts, labels = fitted
-    facts = write_report(model, texts, labels, tmp_path / "page.html", name="four classes")
-    assert facts.error == pytest.approx(1 - model.score(texts, labels))
+    result = write_report(model, texts, labels, tmp_path / "page.html", name="four classes")
+    assert result.error == pytest.approx(1 - model.score(texts, labels))
     page = check_safe((tmp_path / "page.html").read_text("utf-8"))
     assert page.texts["h1"] == ["four classes"]
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
@@ -556,15 +581,17 @@ def test_a_report_on_numbers_from_python(sparse, tmp_path):
     X[np.arange(200), y] += 1
     model = AROWClassifier(random_state=0).fit(X, y)
     before = model.coef_.copy()
-    facts = write_report(model, csr_matrix(X) if sparse else X, y, tmp_path / "page.html")
-    assert facts.accuracy == pytest.approx(model.score(X, y))
+    result = write_report(model, csr_matrix(X) if sparse else X, y, tmp_path / "page.html")
+    assert result.accuracy == pytest.approx(model.score(X, y))
     np.testing.assert_array_equal(model.coef_, before)
     page = check_safe((tmp_path / "page.html").read_text("utf-8"))
     assert "text" not in page.by_class  # only numbers
-    assert any(text.startswith("Strongest: ") for text in page.by_class["pulls"])
+    assert any(
+        text.startswith("Largest contributions: ") for text in page.by_class["contributions"]
+    )
 
 
-def test_what_is_wrong_with_a_report_is_said(fitted, tmp_path):
+def test_errors_name_what_is_wrong(fitted, tmp_path):
     model, texts, labels = fitted
     path = tmp_path / "page.html"
     with pytest.raises(DataError, match="there are 400 rows but 399 labels"):
@@ -582,7 +609,7 @@ def test_what_is_wrong_with_a_report_is_said(fitted, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_can_go_into_a_pipe(tmp_path):
+def test_a_file_can_be_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as pool:
@@ -603,12 +630,12 @@ def test_the_output_is_the_same_with_and_without_a_report(model, run):
     assert "mail.csv" in page.texts["bdi"]
     expected = json.loads(run("evaluate", model, "mail.csv", "--json")[1])
     code, out, err = run("evaluate", model, "mail.csv", "--json", "--report", "page.html")
-    told = json.loads(out)
+    found = json.loads(out)
     assert (code, err) == (0, "")
-    assert {**told, "seconds": 0} == {**expected, "seconds": 0}
+    assert {**found, "seconds": 0} == {**expected, "seconds": 0}
 
 
-def test_mistakes_of_a_file_are_told_with_their_place_and_words(model, run):
+def test_mistakes_of_a_file_are_shown_with_their_place_and_words(model, run):
     Path("odd.csv").write_text("message,kind\nfree money <b>now</b> zzz,ham\nlunch?,eggs\n")
     assert run("evaluate", model, "mail.csv", "odd.csv", "--report", "page.html")[0] == 0
     page = check_safe(Path("page.html").read_text("utf-8"))
@@ -626,17 +653,17 @@ def test_a_model_of_numbers_has_a_page(folder, run):
     assert run("evaluate", "rows.sureline", "test.svm", "--report", "page.html")[0] == 0
     page = check_safe(Path("page.html").read_text("utf-8"))
     assert sorted(page.by_class["where"]) == ["row 1 of test.svm", "row 2 of test.svm"]
-    assert any("3 +" in text for text in page.by_class["pulls"])
+    assert any("3 +" in text for text in page.by_class["contributions"])
     assert list(Path().glob(".sureline-*")) == []
 
 
-def test_the_course_of_training_comes_from_the_notes_of_the_model(model, run):
+def test_the_training_error_comes_from_the_notes_of_the_model(model, run):
     loaded = load(model)
     columns = {"columns": {"text": "message", "label": "kind"}}
     save(loaded, "noted.sureline", {**columns, "curve": [[1, 1], [4, 2], [8, 4]]})
     assert run("evaluate", "noted.sureline", "mail.csv", "--report", "page.html")[0] == 0
     page = check_safe(Path("page.html").read_text("utf-8"))
-    assert "While learning" in page.texts["h3"]
+    assert "Training error" in page.texts["h3"]
 
 
 @pytest.mark.parametrize(

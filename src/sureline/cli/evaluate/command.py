@@ -54,47 +54,47 @@ def evaluate(
     from sureline.cli.model_files import columns_of, open_model
     from sureline.cli.screen import messages, rate_line, warn
     from sureline.estimators.stream import predict_batch
-    from sureline.evaluation.report.counts import Tally
+    from sureline.evaluation.metrics import Evaluator
 
     begun, aside = perf_counter(), 0.0  # what the page costs is no part of the rate
     loaded, notes = open_model(model)
     # Labels as written: what is no label of the model must be counted, not be an error.
     reader = reading.reader(files, columns_of(notes), label_type="text")
-    tally, gathering = Tally(loaded.classes_, loaded.has_variance), None
+    evaluator, collector = Evaluator(loaded.classes_), None
     if report is not None:
-        from sureline.evaluation.report.collect import Gathering
+        from sureline.evaluation.report.collect import ReportCollector
 
         check_not_an_input(report, "--report", reader.files)
-        gathering = Gathering(loaded)
+        collector = ReportCollector(loaded)
     console = messages()
     with rate_line(console, not output.quiet and console.is_terminal) as progress:
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
-            answers = predict_batch(loaded, batch)
-            truth = tally.add(labels, answers)
-            if gathering is not None:
+            predicted = predict_batch(loaded, batch)
+            truth = evaluator.add(labels, predicted.label, predicted.probabilities)
+            if collector is not None:
                 now = perf_counter()
-                gathering.add(batch, truth, answers)
+                collector.add(batch, truth, predicted)
                 aside += perf_counter() - now
-            progress(tally.rows, reader)
-    facts = tally.facts(perf_counter() - begun - aside)
-    if report is not None and gathering is not None:
+            progress(evaluator.rows, reader)
+    evaluation = evaluator.evaluation(perf_counter() - begun - aside)
+    if report is not None and collector is not None:
         from pathlib import Path
 
         from sureline.evaluation.report.collect import training_curve
-        from sureline.evaluation.report.write import save_page
+        from sureline.evaluation.report.page import save_page
 
-        findings = gathering.findings(facts, training_curve(notes))
-        save_page(report, Path(model).name, reader.files, findings)
+        collected = collector.data(evaluation, training_curve(notes))
+        save_page(report, Path(model).name, reader.files, collected)
     if len(reader.bad):
         warn(describe_bad(reader.bad))
     if output.json:
         from json import dumps
 
-        typer.echo(dumps(facts.as_json(), indent=2))
+        typer.echo(dumps(evaluation.as_json(), indent=2))
         return
 
     from sureline.cli.evaluate.page import page
     from sureline.cli.screen import results, show
 
-    show(page(facts), results())
+    show(page(evaluation), results())

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sureline.cli.screen import grid, indented, rounded
-from sureline.evaluation.report.counts import Facts
+from sureline.evaluation.metrics import METRICS, Evaluation
 
 STRONG = "bold"
 WIDEST = 8  # so many classes fit into a square of confusions
@@ -18,33 +18,29 @@ COMMON = 10  # so many confusions are listed where there is no square
 NAMED = 5  # so many unknown labels are named
 
 
-def page(facts: Facts) -> RenderableType:
+def page(evaluation: Evaluation) -> RenderableType:
     """The whole page."""
-    parts: list[RenderableType] = [*_summary(facts), "", *_classes(facts), "", *_confusions(facts)]
-    return Group(*parts)
+    parts = (_summary(evaluation), _classes(evaluation), _confusions(evaluation))
+    return Group(*parts[0], "", *parts[1], "", *parts[2])
 
 
-def _summary(facts: Facts) -> list[RenderableType]:
+def _summary(evaluation: Evaluation) -> list[RenderableType]:
     table = grid()
-    table.add_row(
-        Text("accuracy", STRONG),
-        Text.assemble(
-            (f"{facts.accuracy:.4f}", STRONG), f" ({facts.correct:,} of {facts.rows:,} rows)"
-        ),
-    )
-    table.add_row(
-        "error",
-        f"{facts.error:.2%}; always answering “{facts.majority}” gets "
-        f"{1 - facts.majority_accuracy:.2%} wrong",
-    )
-    table.add_row("F1", f"{facts.macro_f1:.4f} macro, {facts.micro_f1:.4f} micro")
-    if facts.log_loss is not None:
-        table.add_row("log loss", f"{facts.log_loss:.4f}")
-        table.add_row("Brier score", f"{facts.brier:.4f}")
-    if facts.unknown:
-        table.add_row("unknown", _unknown(facts.unknown))
-    rate = rounded(facts.rows / max(facts.seconds, 1e-9))
-    table.add_row("seconds", f"{facts.seconds:.2f} ({rate} rows per second)")
+    remarks = {
+        "accuracy": f" ({evaluation.correct:,} of {evaluation.rows:,} rows)",
+        "error": f"; always predicting “{evaluation.majority}” gets "
+        f"{1 - evaluation.majority_accuracy:.2%} wrong",
+    }
+    for metric in METRICS:
+        value = evaluation.metrics[metric.name]
+        if value is not None:
+            style = STRONG if metric.name == "accuracy" else ""
+            written = (format(value, metric.format), style), remarks.get(metric.name, "")
+            table.add_row(Text(metric.title, style), Text.assemble(*written))
+    if evaluation.unknown:
+        table.add_row("unknown", _unknown(evaluation.unknown))
+    rate = rounded(evaluation.rows / max(evaluation.seconds, 1e-9))
+    table.add_row("seconds", f"{evaluation.seconds:.2f} ({rate} rows per second)")
     return [table]
 
 
@@ -63,11 +59,11 @@ def _plain_table() -> Table:
     return table
 
 
-def _classes(facts: Facts) -> list[RenderableType]:
+def _classes(evaluation: Evaluation) -> list[RenderableType]:
     table = _plain_table()
     for name in ("precision", "recall", "F1", "rows"):
         table.add_column(name, justify="right")
-    shown = facts.classes
+    shown = evaluation.classes
     if len(shown) > LONGEST:
         shown = sorted(shown, key=lambda each: -each.support)[:LONGEST]
     for each in shown:
@@ -79,19 +75,20 @@ def _classes(facts: Facts) -> list[RenderableType]:
             f"{each.support:,}",
         )
     title = Text("Classes", STRONG)
-    if len(facts.classes) > LONGEST:
-        title.append(f": the {LONGEST} largest of {len(facts.classes):,}", "not bold")
+    if len(evaluation.classes) > LONGEST:
+        title.append(f": the {LONGEST} largest of {len(evaluation.classes):,}", "not bold")
     return [title, indented(table)]
 
 
-def _confusions(facts: Facts) -> list[RenderableType]:
-    labels = [each.label for each in facts.classes]
+def _confusions(evaluation: Evaluation) -> list[RenderableType]:
+    labels = [each.label for each in evaluation.classes]
     if len(labels) <= WIDEST:
         return [
             Text("Confusions", STRONG).append(" (a row is true, a column predicted)", "not bold"),
-            indented(_square(facts, labels)),
+            indented(_square(evaluation, labels)),
         ]
-    wrong = sorted((each for each in facts.confusion if each[0] != each[1]), key=lambda e: -e[2])
+    wrong = [each for each in evaluation.confusion if each[0] != each[1]]
+    wrong.sort(key=lambda each: -each[2])
     if not wrong:
         return [Text("Most frequent confusions", STRONG).append(": none", "not bold")]
     table = _plain_table()
@@ -103,8 +100,8 @@ def _confusions(facts: Facts) -> list[RenderableType]:
     return [Text("Most frequent confusions", STRONG), indented(table)]
 
 
-def _square(facts: Facts, labels: list[Any]) -> Table:
-    counts = {(true, predicted): count for true, predicted, count in facts.confusion}
+def _square(evaluation: Evaluation, labels: list[Any]) -> Table:
+    counts = {(true, predicted): count for true, predicted, count in evaluation.confusion}
     table = _plain_table()
     for label in labels:
         table.add_column(str(label), justify="right")

@@ -1,41 +1,74 @@
-"""The charts of a report: inline SVG, drawn in the colours of the page, readable in grey."""
+"""The charts of a report as shapes of SVG: this module computes places, the template writes markup.
+
+Colours and strokes are classes in report.css, so that charts follow the light or dark setting and
+stay readable in grey.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
-from typing import Any
+from itertools import accumulate
+from math import atan2, ceil, degrees, floor, log10
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binom, binomtest
+from scipy.stats import binom
 
 from sureline.evaluation.reliability import Calibration
-from sureline.evaluation.report.confidence import Covered
-from sureline.evaluation.report.markup import Markup, element, joined
+from sureline.evaluation.report.statistics import CoveragePoint
+
+Point = tuple[float, float]
 
 WIDTH, HEIGHT = 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 46
 MOST_BLOCKS = 24  # of the error along the rows
-EXPECTED = 5  # mistakes that a block has on average, if there are as many
+MISTAKES_PER_BLOCK = 5  # on average, if there are enough
 
 
-def interval(part: int, whole: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share.
+class Shape(NamedTuple):
+    """An element of SVG: its name, attributes, text, and the hint shown under the pointer."""
 
-    Parameters
-    ----------
-    part, whole : int
-        So many of so many; at least one of how many.
+    tag: str
+    attributes: dict[str, Any]
+    text: str = ""
+    hint: str = ""
 
-    Examples
-    --------
-    >>> from sureline.evaluation.report.charts import interval
-    >>> [round(end, 3) for end in interval(1, 10)]
-    [0.018, 0.404]
-    """
-    found = binomtest(part, whole).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
+
+class Chart(NamedTuple):
+    """A drawing, with a title and a description for those who cannot see it."""
+
+    name: str
+    title: str
+    description: str
+    width: float
+    height: float
+    shapes: list[Shape]
+    kind: str = "chart"
+
+
+def shape(tag: str, kind: str, text: str = "", hint: str = "", **attributes: Any) -> Shape:
+    """A shape of a class of the style sheet; numbers are rounded, `_` in names becomes `-`."""
+    written = {
+        name.replace("_", "-"): f"{round(value, 2) + 0.0:g}" if _is_number(value) else value
+        for name, value in attributes.items()
+    }
+    return Shape(tag, {**written, "class": kind or None}, text, hint)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def rotated_text(kind: str, text: str, at: Point, angle: float = -90.0, **attributes: Any) -> Shape:
+    """A text that begins at a point and runs in a direction."""
+    place = f"translate({at[0]:.1f} {at[1]:.1f}) rotate({angle:.1f})"
+    return shape("text", kind, text, transform=place, **attributes)
+
+
+def _path(kind: str, points: Sequence[Point], end: str = "") -> Shape:
+    line = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return shape("path", kind, d=line + end)
 
 
 @dataclass(frozen=True)
@@ -57,17 +90,17 @@ class Axis:
 
     def ticks(self, most: int = 6) -> list[float]:
         """Round numbers on the axis."""
-        if self.log:
-            powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
-            steps = (1,) if len(powers) > 3 else (1, 2, 5)
-            every = max(1, ceil(len(powers) / most))
-            marks = [step * 10.0**power for power in powers[::every] for step in steps]
-            return [mark for mark in marks if self.low <= mark <= self.high]
-        return round_steps(self.low, self.high, most)
+        if not self.log:
+            return round_steps(self.low, self.high, most)
+        powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+        steps = (1,) if len(powers) > 3 else (1, 2, 5)
+        every = max(1, ceil(len(powers) / most))
+        marks = [step * 10.0**power for power in powers[::every] for step in steps]
+        return [mark for mark in marks if self.low <= mark <= self.high]
 
 
 def round_steps(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten between two numbers, not too many.
+    """Multiples of 1, 2 or 5 times a power of ten between two numbers.
 
     Parameters
     ----------
@@ -102,200 +135,114 @@ def short_count(number: float) -> str:
     return f"{number:.3g}"
 
 
-def drawing(
-    name: str, title: str, text: str, width: float, height: float, *parts: Any, class_: str = ""
-) -> Markup:
-    """An SVG with a title and a description for those who do not see it."""
-    return element(
-        "svg",
-        element("title", title, id=f"{name}-title"),
-        element("desc", text, id=f"{name}-text"),
-        parts,
-        viewBox=f"0 0 {round(width)} {round(height)}",
-        role="img",
-        aria_labelledby=f"{name}-title {name}-text",
-        class_=f"chart {class_}".strip(),
-    )
+def _share_axis(largest: float) -> Axis:
+    """A vertical axis of shares from 0 that holds the largest."""
+    largest = min(max(largest, 1e-4), 1.0)
+    steps = round_steps(0.0, largest, 5)
+    step = steps[1] if len(steps) > 1 else largest
+    return Axis(0.0, min(1.0, step * ceil(largest / step - 1e-9)), HEIGHT - BOTTOM, TOP)
 
 
 def _axes(
-    x: Axis,
-    y: Axis,
-    labels: tuple[str, str],
-    written: tuple[Callable[[float], str], Callable[[float], str]],
-) -> Markup:
+    x: Axis, y: Axis, x_name: str, y_name: str, write_x: Callable[[float], str] = percent
+) -> list[Shape]:
     """Grid lines, numbers and names of both axes."""
-    parts = list[Markup]()
+    shapes = list[Shape]()
     for tick in y.ticks():
         at = y.at(tick)
-        parts.append(element("line", x1=x.start, x2=x.stop, y1=at, y2=at, class_="grid"))
-        parts.append(element("text", written[1](tick), x=x.start - 7, y=at + 4, text_anchor="end"))
+        shapes.append(shape("line", "grid", x1=x.start, x2=x.stop, y1=at, y2=at))
+        shapes.append(shape("text", "y-tick", percent(tick), x=x.start - 7, y=at + 4))
     for tick in x.ticks():
         at = x.at(tick)
-        parts.append(element("line", x1=at, x2=at, y1=y.start, y2=y.start + 4, class_="axis"))
-        parts.append(element("text", written[0](tick), x=at, y=y.start + 18, text_anchor="middle"))
-    parts.append(element("line", x1=x.start, x2=x.stop, y1=y.start, y2=y.start, class_="axis"))
-    middle = (y.start + y.stop) / 2
-    parts.append(
-        element("text", labels[0], x=(x.start + x.stop) / 2, y=y.start + 38, class_="name")
-    )
-    parts.append(
-        element(
-            "text",
-            labels[1],
-            x=0,
-            y=0,
-            transform=f"translate(13 {middle:g}) rotate(-90)",
-            class_="name",
-        )
-    )
-    return joined(parts)
+        shapes.append(shape("line", "axis", x1=at, x2=at, y1=y.start, y2=y.start + 4))
+        shapes.append(shape("text", "x-tick", write_x(tick), x=at, y=y.start + 18))
+    shapes.append(shape("line", "axis", x1=x.start, x2=x.stop, y1=y.start, y2=y.start))
+    shapes.append(shape("text", "name", x_name, x=(x.start + x.stop) / 2, y=y.start + 38))
+    shapes.append(rotated_text("name", y_name, (13, (y.start + y.stop) / 2)))
+    return shapes
 
 
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+def reliability_chart(calibration: Calibration) -> Chart:
+    """Accuracy against confidence, with the number of predictions in each bin below.
 
-
-def _top(largest: float) -> float:
-    """The end of an axis of shares that holds the largest."""
-    largest = min(max(largest, 1e-4), 1.0)
-    step = round_steps(0.0, largest, 5)
-    step_size = step[1] if len(step) > 1 else largest
-    return min(1.0, step_size * ceil(largest / step_size - 1e-9))
-
-
-def reliability_chart(found: Calibration) -> Markup:
-    """How often answers are right against how sure the model is of them, and how many there are.
+    `Calibration.bins` has the numbers, which the matplotlib figure draws, too.
 
     Parameters
     ----------
-    found : Calibration
+    calibration : Calibration
         The bins.
     """
-    filled = np.flatnonzero(found.counts)
-    least = min(float(found.edges[filled[0]]), float(found.accuracy[filled].min()), 0.5)
+    bins = calibration.bins
+    least = min(bins[0].low, *(each.accuracy for each in bins), 0.5)
     low = floor(10 * least + 1e-9) / 10
     height = 420
-    x = Axis(low, 1.0, LEFT, WIDTH - RIGHT)
-    y = Axis(low, 1.0, height - BOTTOM - 84, TOP)
-    parts = [_axes(x, y, ("", "share that is right"), (percent, percent))]
-    parts.append(
-        element("line", x1=x.at(low), y1=y.at(low), x2=x.at(1), y2=y.at(1), class_="diagonal")
-    )
-    parts.append(
-        element(
-            "text",
-            "as sure as right",
-            x=0,
-            y=16,
-            class_="aside",
-            text_anchor="middle",
-            transform=_along(x, y),
+    x, y = Axis(low, 1.0, LEFT, WIDTH - RIGHT), Axis(low, 1.0, height - BOTTOM - 84, TOP)
+    slope = degrees(atan2(y.stop - y.start, x.stop - x.start))
+    middle = low + 0.17 * (1.0 - low)  # where points are rare
+    points = [(x.at(each.confidence), y.at(each.accuracy)) for each in bins]
+    shapes = [
+        *_axes(x, y, "", "accuracy"),
+        _path("diagonal", [(x.start, y.start), (x.stop, y.stop)]),
+        rotated_text("aside", "perfectly calibrated", (x.at(middle), y.at(middle)), slope, y=16),
+        _path("thin line", points),
+    ]
+    for each, (at, value) in zip(bins, points, strict=True):
+        ends = [y.at(max(end, low)) for end in each.interval]
+        hint = (
+            f"{each.count:,} predictions of mean confidence {each.confidence:.1%}: "
+            f"{each.accuracy:.1%} right"
         )
-    )
-    places = list[tuple[float, float]]()
-    for k in filled.tolist():
-        count, right = int(found.counts[k]), round(found.accuracy[k] * found.counts[k])
-        at, value = x.at(found.confidence[k]), y.at(found.accuracy[k])
-        places.append((at, value))
-        ends = [y.at(max(end, y.low)) for end in interval(right, count)]
-        told = (
-            f"{count:,} answers of mean probability {found.confidence[k]:.1%}: "
-            f"{found.accuracy[k]:.1%} right"
-        )
-        parts.append(element("line", x1=at, x2=at, y1=ends[0], y2=ends[1], class_="whisker"))
-        parts.append(element("circle", element("title", told), cx=at, cy=value, r=5, class_="dot"))
-    if len(places) > 1:
-        parts.insert(3, element("path", d=_path(places), class_="thin line"))
-    parts.append(_histogram(found, filled.tolist(), x, height))
+        shapes.append(shape("line", "whisker", x1=at, x2=at, y1=ends[0], y2=ends[1]))
+        shapes.append(shape("circle", "dot", "", hint, cx=at, cy=value, r=5))
+    base, most = height - 30, max(each.count for each in bins)
+    shapes.append(shape("line", "axis", x1=x.start, x2=x.stop, y1=base, y2=base))
+    for each in bins:
+        left, right = x.at(each.low), x.at(each.high)
+        size = max(1.0, 48 * each.count / most)
+        hint, middle, top = f"{each.count:,} predictions", (left + right) / 2, base - size
+        bar = {"x": left + 1.5, "y": top, "width": right - left - 3, "height": size}
+        shapes.append(shape("rect", "bar", "", hint, **bar))
+        shapes.append(shape("text", "small", short_count(each.count), x=middle, y=top - 4))
+    name = "confidence; bars count predictions"
+    shapes.append(shape("text", "name", name, x=(x.start + x.stop) / 2, y=height - 8))
     text = (
-        f"Expected calibration error {found.expected_error:.4f}. "
-        "The same numbers stand in the table below."
+        f"Expected calibration error {calibration.expected_error:.4f}. "
+        "The table below has the same numbers."
     )
-    return drawing("reliability", "How sure and how right", text, WIDTH, height, parts)
+    return Chart("reliability", "Accuracy against confidence", text, WIDTH, height, shapes)
 
 
-def _along(x: Axis, y: Axis) -> str:
-    """A place on the diagonal, and its slope."""
-    a, b = (x.start, y.start), (x.stop, y.stop)
-    angle = float(np.degrees(np.arctan2(b[1] - a[1], b[0] - a[0])))
-    at = 0.75
-    where = a[0] + at * (b[0] - a[0]), a[1] + at * (b[1] - a[1])
-    return f"translate({where[0]:.1f} {where[1]:.1f}) rotate({angle:.1f})"
-
-
-def _histogram(found: Calibration, filled: list[int], x: Axis, height: float) -> Markup:
-    """How many answers lie in each bin, below the diagram."""
-    base, room = height - 30, 48
-    most = int(found.counts.max())
-    parts = [element("line", x1=x.start, x2=x.stop, y1=base, y2=base, class_="axis")]
-    for k in filled:
-        left, right = x.at(found.edges[k]), x.at(found.edges[k + 1])
-        count = int(found.counts[k])
-        size = max(1.0, room * count / most)
-        parts.append(
-            element(
-                "rect",
-                element("title", f"{count:,} answers"),
-                x=left + 1.5,
-                y=base - size,
-                width=right - left - 3,
-                height=size,
-                class_="bar",
-            )
-        )
-        written = short_count(count)
-        parts.append(
-            element("text", written, x=(left + right) / 2, y=base - size - 4, class_="small")
-        )
-    parts.append(
-        element(
-            "text",
-            "probability of the answer; bars count answers",
-            x=(x.start + x.stop) / 2,
-            y=height - 8,
-            class_="name",
-        )
-    )
-    return joined(parts)
-
-
-def coverage_chart(curve: Sequence[Covered], overall: float) -> Markup:
-    """The error among the surest answers, by how many of all are given.
+def coverage_chart(points: Sequence[CoveragePoint], error: float) -> Chart:
+    """The error among the most confident predictions, by their share of the rows.
 
     Parameters
     ----------
-    curve : sequence of Covered
-        From the surest answers to all.
-    overall : float
-        The error of all.
+    points : sequence of CoveragePoint
+        From the most confident predictions to all.
+    error : float
+        The error over all rows.
     """
-    shown = [each for each in curve if each.rows >= max(10, curve[-1].rows / 500)] or curve[-1:]
-    top = _top(max(each.error for each in shown))
-    x = Axis(0.0, 1.0, LEFT, WIDTH - RIGHT)
-    y = Axis(0.0, top, HEIGHT - BOTTOM, TOP)
-    labels = ("share of rows answered, the surest first", "error among them")
-    points = [(x.at(each.share), y.at(each.error)) for each in shown]
-    line = _path([*_thinned(points), points[-1]])
-    area = f"{line}L{points[-1][0]:.1f} {y.start:.1f}L{points[0][0]:.1f} {y.start:.1f}Z"
-    parts = [
-        _axes(x, y, labels, (percent, percent)),
-        element("path", d=area, class_="area"),
-        element("path", d=line, class_="line"),
+    shown = [each for each in points if each.rows >= max(10, points[-1].rows / 500)] or points[-1:]
+    x, y = Axis(0.0, 1.0, LEFT, WIDTH - RIGHT), _share_axis(max(each.error for each in shown))
+    places = [(x.at(each.share), y.at(each.error)) for each in shown]
+    line = [*_thinned(places), places[-1]]
+    shapes = [
+        *_axes(x, y, "coverage: share of rows, most confident first", "error among them"),
+        _path("area", [*line, (line[-1][0], y.start), (line[0][0], y.start)], "Z"),
+        _path("line", line),
     ]
     for share in (0.5, 0.8, 0.9, 1.0):
-        each = next((one for one in shown if one.share >= share - 1e-12), None)
-        if each is not None:
-            told = f"the surest {each.share:.1%}: error {each.error:.2%}"
-            at = x.at(each.share), y.at(each.error)
-            parts.append(
-                element("circle", element("title", told), cx=at[0], cy=at[1], r=4, class_="dot")
-            )
-    text = f"Of all rows {overall:.2%} are wrong. The table below lists some points of the curve."
-    return drawing("coverage", "Error among the surest answers", text, WIDTH, HEIGHT, parts)
+        reached = next((each for each in shown if each.share >= share - 1e-12), None)
+        if reached is not None:
+            hint = f"the most confident {reached.share:.1%}: error {reached.error:.2%}"
+            at, height = x.at(reached.share), y.at(reached.error)
+            shapes.append(shape("circle", "dot", "", hint, cx=at, cy=height, r=4))
+    text = f"The error over all rows is {error:.2%}. The table below lists points of the curve."
+    title = "Error among the most confident predictions"
+    return Chart("coverage", title, text, WIDTH, HEIGHT, shapes)
 
 
-def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _thinned(points: list[Point]) -> list[Point]:
     """Points at least a pixel apart."""
     kept = points[:1]
     for point in points[1:]:
@@ -304,118 +251,104 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return kept
 
 
-def along_chart(blocks: Sequence[tuple[int, int]], overall: float) -> Markup:
-    """The error along the rows, in blocks, and what chance alone would make of the error of all.
+def blocks_chart(blocks: Sequence[tuple[int, int]], error: float) -> Chart:
+    """The error along the rows, with the band in which 95% of blocks would lie by chance.
 
     Parameters
     ----------
     blocks : sequence of (rows, mistakes)
         The rows in order.
-    overall : float
-        The error of all.
+    error : float
+        The error over all rows.
     """
     merged = merge_blocks(blocks)
-    ends = np.cumsum([rows for rows, _ in merged])
+    ends = list(accumulate((rows for rows, _ in merged), initial=0))
     errors = [wrong / rows for rows, wrong in merged]
-    bands = [np.array(binom.interval(0.95, rows, overall)) / rows for rows, _ in merged]
+    bands = [np.array(binom.interval(0.95, rows, error)) / rows for rows, _ in merged]
     x = Axis(0.0, float(ends[-1]), LEFT, WIDTH - RIGHT)
-    y = Axis(0.0, _top(max([*errors, *(band[1] for band in bands)])), HEIGHT - BOTTOM, TOP)
-    upper, lower, line = (list[tuple[float, float]]() for _ in range(3))
-    begin = 0.0
-    for end, error, band in zip(ends.tolist(), errors, bands, strict=True):
-        for at in (x.at(begin), x.at(end)):
-            upper.append((at, y.at(min(band[1], y.high))))
-            lower.append((at, y.at(band[0])))
-            line.append((at, y.at(error)))
-        begin = end
-    labels = ("row, in the order of the files", "error in a block of rows")
-    level = y.at(overall)
-    parts = [
-        _axes(x, y, labels, (short_count, percent)),
-        element("path", d=_path(upper + lower[::-1]) + "Z", class_="area"),
-        element("line", x1=x.start, x2=x.stop, y1=level, y2=level, class_="diagonal"),
-        element("path", d=_path(line), class_="line"),
+    y = _share_axis(max([*errors, *(band[1] for band in bands)]))
+
+    def steps(values: Sequence[float]) -> list[Point]:
+        return [
+            (x.at(end), y.at(min(value, y.high)))
+            for k, value in enumerate(values)
+            for end in ends[k : k + 2]
+        ]
+
+    band = steps([high for _, high in bands]) + steps([low for low, _ in bands])[::-1]
+    shapes = [
+        *_axes(x, y, "row, in file order", "error per block of rows", short_count),
+        _path("area", band, "Z"),
+        _path("diagonal", [(x.start, y.at(error)), (x.stop, y.at(error))]),
+        _path("line", steps(errors)),
     ]
-    odd = sum(not b[0] <= error <= b[1] for error, b in zip(errors, bands, strict=True))
+    outside = sum(not b[0] <= e <= b[1] for e, b in zip(errors, bands, strict=True))
     text = (
-        f"{len(merged)} blocks; the error of {odd} of them lies outside the band in which 95 in "
-        "100 blocks would lie if mistakes were spread evenly."
+        f"{len(merged)} blocks; the error of {outside} of them is outside the band in which 95% "
+        "would lie if mistakes were spread evenly."
     )
-    return drawing("along", "Error along the rows", text, WIDTH, HEIGHT, parts)
+    return Chart("blocks", "Error along the rows", text, WIDTH, HEIGHT, shapes)
 
 
 def merge_blocks(blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same rows in blocks that have mistakes enough to tell something.
+    """The same rows in fewer blocks, with enough mistakes in each.
 
     Parameters
     ----------
     blocks : sequence of (rows, mistakes)
-        All but the last of one size; a short rest at the end joins the last.
+        All of one size but the last; a short rest at the end joins the block before it.
     """
     wrong = sum(mistakes for _, mistakes in blocks)
-    times = ceil(len(blocks) / min(max(wrong // EXPECTED, 4), MOST_BLOCKS))
-    groups = [blocks[k : k + times] for k in range(0, len(blocks), times)]
-    merged = [(sum(r for r, _ in g), sum(w for _, w in g)) for g in groups]
+    size = ceil(len(blocks) / min(max(wrong // MISTAKES_PER_BLOCK, 4), MOST_BLOCKS))
+    groups = [blocks[k : k + size] for k in range(0, len(blocks), size)]
+    merged = [(sum(r for r, _ in group), sum(w for _, w in group)) for group in groups]
     if len(merged) > 1 and merged[-1][0] < merged[0][0] / 2:
         rows, wrong = merged.pop()
         merged[-1] = (merged[-1][0] + rows, merged[-1][1] + wrong)
     return merged
 
 
-def training_chart(curve: Sequence[tuple[int, int]], passes: int) -> Markup:
-    """The error while learning: of all examples so far, and of those since the point before.
+def training_chart(curve: Sequence[tuple[int, int]], passes: int) -> Chart:
+    """The training error: over all examples so far, and since the previous point.
 
     Parameters
     ----------
     curve : sequence of (examples, mistakes)
-        Counts so far.
+        Cumulative counts.
     passes : int
-        How many passes training made.
+        The number of passes of training.
     """
-    examples = [point[0] for point in curve]
-    so_far = [wrong / seen for seen, wrong in curve]
-    begin = [(0, 0), *curve[:-1]]
-    # A point of a few examples tells nothing of the error at that time.
-    lately = [
-        ((seen * before) ** 0.5, (wrong - missed) / (seen - before))
-        for (seen, wrong), (before, missed) in zip(curve, begin, strict=True)
-        if seen - before >= 50 and before
+    so_far = [(examples, wrong / examples) for examples, wrong in curve]
+    # The error of a few examples says nothing.
+    recent = [
+        ((examples * before) ** 0.5, (wrong - missed) / (examples - before))
+        for (examples, wrong), (before, missed) in zip(curve[1:], curve, strict=False)
+        if examples - before >= 50
     ]
-    first = max(1, next((n for n in examples if n >= 8), examples[-1]))
-    high = max(examples[-1], first + 1)
-    shown = [(n, e) for n, e in zip(examples, so_far, strict=True) if n >= first]
-    top = _top(max(e for _, e in [*shown, *lately]))
-    x = Axis(first, high, LEFT, WIDTH - RIGHT, log=True)
-    y = Axis(0.0, top, HEIGHT - BOTTOM, TOP)
-    labels = ("examples learned (logarithmic)", "error just before learning")
-    parts = [
-        _axes(x, y, labels, (short_count, percent)),
-        element("path", d=_path([(x.at(n), y.at(e)) for n, e in shown]), class_="line"),
-        [
-            element("circle", cx=x.at(n), cy=y.at(e), r=3, class_="ring")
-            for n, e in lately
+    last = curve[-1][0]
+    first = max(1, next((examples for examples, _ in curve if examples >= 8), last))
+    line = [point for point in so_far if point[0] >= first]
+    x = Axis(first, max(last, first + 1), LEFT, WIDTH - RIGHT, log=True)
+    y = _share_axis(max(error for _, error in [*line, *recent]))
+    shapes = [
+        *_axes(x, y, "training examples (log scale)", "error before learning", short_count),
+        _path("line", [(x.at(n), y.at(error)) for n, error in line]),
+        *(
+            shape("circle", "ring", cx=x.at(n), cy=y.at(error), r=3)
+            for n, error in recent
             if n >= first
-        ],
+        ),
     ]
     if passes > 1:
-        at = x.at(max(first, examples[-1] / passes))
-        parts.append(element("line", x1=at, x2=at, y1=y.start, y2=y.stop, class_="diagonal"))
-        parts.append(
-            element(
-                "text",
-                "end of the first pass",
-                x=at - 6,
-                y=TOP + 12,
-                class_="aside",
-                text_anchor="end",
-            )
-        )
-    text = f"{so_far[-1]:.2%} of {examples[-1]:,} examples were mistaken just before learning them."
-    return drawing("training", "Error while learning", text, WIDTH, HEIGHT, parts)
+        at = x.at(max(first, last / passes))
+        shapes.append(_path("diagonal", [(at, y.start), (at, y.stop)]))
+        shapes.append(shape("text", "aside end", "end of the first pass", x=at - 6, y=TOP + 12))
+    text = f"{so_far[-1][1]:.2%} of {last:,} training examples were predicted wrongly beforehand."
+    return Chart("training", "Training error", text, WIDTH, HEIGHT, shapes)
 
 
-def weight_bar(weight: float, deviation: float | None, widest: float) -> Markup:
-    """A weight as a bar, with a whisker one standard deviation to both sides.
+def weight_bar(weight: float, deviation: float | None, widest: float) -> list[Shape]:
+    """A weight as a bar, with a whisker of one standard deviation to both sides.
 
     Parameters
     ----------
@@ -426,21 +359,12 @@ def weight_bar(weight: float, deviation: float | None, widest: float) -> Markup:
     widest : float
         The number at the right end.
     """
-    width, height = 120, 14
-    size = width * weight / widest
-    parts = [element("rect", x=0, y=3, width=max(size, 0.5), height=8, class_="bar")]
+    width = 120
+    size = max(width * weight / widest, 0.5)
+    shapes = [shape("rect", "bar", x=0, y=3, width=size, height=8)]
     if deviation is not None:
-        ends = [
-            min(max(width * (weight + sign * deviation) / widest, 0.5), width - 0.5)
-            for sign in (-1, 1)
-        ]
-        parts.append(
-            element(
-                "path",
-                class_="whisker",
-                d=f"M{ends[0]:.1f} 7H{ends[1]:.1f}M{ends[1]:.1f} 4V10M{ends[0]:.1f} 4V10",
-            )
-        )
-    return element(
-        "svg", parts, viewBox=f"0 0 {width} {height}", class_="spark", aria_hidden="true"
-    )
+        ends = (width * (weight + sign * deviation) / widest for sign in (-1, 1))
+        low, high = (min(max(end, 0.5), width - 0.5) for end in ends)
+        line = f"M{low:.1f} 7H{high:.1f}M{high:.1f} 4V10M{low:.1f} 4V10"
+        shapes.append(shape("path", "whisker", d=line))
+    return shapes

@@ -1,4 +1,4 @@
-"""All that a report shows, gathered batch by batch in memory that does not grow with the rows."""
+"""All that a report shows, collected batch by batch in memory that does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -10,101 +10,111 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.data import Batch
-from sureline.estimators import TextClassifier
 from sureline.estimators.prediction import has_variance
-from sureline.estimators.stream import count_features
-from sureline.estimators.validation import settings_of
-from sureline.evaluation.reliability import Calibration
-from sureline.evaluation.report.confidence import Covered, Sureness
-from sureline.evaluation.report.counts import Facts
-from sureline.evaluation.report.features import Pull, find_pulls, telling_features
-from sureline.evaluation.report.rows import ErrorAlongRows, Mistake, SurestMistakes
-from sureline.evaluation.report.texts import Strangeness, StrangeWords, Word, mark_words
+from sureline.evaluation.metrics import Evaluation
+from sureline.evaluation.reliability import BinCounts, Calibration
+from sureline.evaluation.report.features import (
+    LeadContribution,
+    UnknownWordCounter,
+    UnknownWords,
+    describe_model,
+    lead_contributions,
+    top_features,
+)
+from sureline.evaluation.report.highlight import Word, highlight_words
+from sureline.evaluation.report.statistics import (
+    CoverageCounts,
+    CoveragePoint,
+    ErrorBlocks,
+    Mistake,
+    TopMistakes,
+)
 from sureline.model.explanation import FeatureWeight
 from sureline.model.linear import Predictions
 
+BINS = 10  # of the reliability diagram
 TOP_FEATURES = 10  # of each class
-TOP_PULLS = 6  # of each mistake
-STRANGE_WORDS = 40
-LONGEST_TEXT = 20_000  # characters of a mistake's text that are looked at
+TOP_CONTRIBUTIONS = 6  # of each mistake
+UNKNOWN_WORDS = 40
+LONGEST_TEXT = 20_000  # characters of a mistake's text that are explained
 
 
 @dataclass(frozen=True)
-class Told:
-    """A mistake with its words marked, and what led to it, the strongest first."""
+class ExplainedMistake:
+    """A mistake with its words marked and its largest contributions."""
 
     mistake: Mistake
     words: list[Word]
-    pulls: list[Pull]
+    contributions: list[LeadContribution]
     cut: bool
 
 
 @dataclass(frozen=True)
-class Findings:
+class ReportData:
     """All that a report shows.
 
     Parameters
     ----------
-    facts : Facts
-        Counts, losses, classes and confusions.
+    evaluation : Evaluation
+        Metrics, classes and confusions.
     calibration : Calibration or None
-        How far probabilities can be trusted; None for rules without.
-    coverage : list of Covered
-        The error among the surest answers, from the surest on.
-    along : list of (rows, mistakes)
+        Confidence against accuracy; None for rules without probabilities.
+    coverage : list of CoveragePoint
+        The error among the most confident predictions, the most confident first.
+    blocks : list of (rows, mistakes)
         The mistakes along the rows, in blocks.
     training : list of (examples, mistakes)
-        The mistakes made while learning, just before each example was learned, up to some numbers
-        of examples; empty where the model does not tell.
+        Cumulative counts of the mistakes in training, each example predicted just before it was
+        learned; empty where the model file does not hold them.
     passes : int
-        How many passes over the rows that training made.
+        The number of passes over the training rows.
     model : dict
-        What the model is, in words.
+        A description of the model.
     features : list of (label, list of FeatureWeight)
-        The features that speak most surely for each class.
-    mistakes : list of Told
-        The mistakes that the model was surest of.
-    strange : Strangeness or None
-        Words that the model never met; None where it cannot tell.
-    texts : bool
-        Whether rows are texts.
-    valued : bool
+        The features with the surest weights of each class.
+    mistakes : list of ExplainedMistake
+        The most confident mistakes.
+    unknown_words : UnknownWords or None
+        Words that the model does not know; None where they cannot be detected.
+    named_features : bool, default=False
         Whether some rows have features that are written with a value, outside the text.
     """
 
-    facts: Facts
+    evaluation: Evaluation
     calibration: Calibration | None
-    coverage: list[Covered]
-    along: list[tuple[int, int]]
+    coverage: list[CoveragePoint]
+    blocks: list[tuple[int, int]]
     training: list[tuple[int, int]]
     passes: int
     model: dict[str, str]
     features: list[tuple[Any, list[FeatureWeight]]]
-    mistakes: list[Told]
-    strange: Strangeness | None
-    texts: bool
-    valued: bool = False
+    mistakes: list[ExplainedMistake]
+    unknown_words: UnknownWords | None
+    named_features: bool = False
 
 
-class Gathering:
-    """Looks at rows and answers as they go by, and keeps what a report needs.
+class ReportCollector:
+    """Collects what a report shows from rows and their predictions.
 
     Parameters
     ----------
     model : TextClassifier or OnlineClassifier
-        The model that answers; it is not changed.
+        The model that predicts; it is not changed.
     """
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._sureness = Sureness(has_variance(model))
-        self._along = ErrorAlongRows()
-        self._mistakes = SurestMistakes()
-        self._strange = StrangeWords(model) if StrangeWords.can_tell(model) else None
-        self._valued = False
+        probabilities = has_variance(model)
+        self._bins = BinCounts(np.linspace(0.0, 1.0, BINS + 1)) if probabilities else None
+        self._coverage = CoverageCounts(probabilities)
+        self._blocks = ErrorBlocks()
+        self._mistakes = TopMistakes()
+        supported = UnknownWordCounter.supports(model)
+        self._unknown = UnknownWordCounter(model) if supported else None
+        self._named_features = False
 
-    def add(self, batch: Batch, truth: Sequence[Any], answers: Predictions) -> None:
-        """Look at some more rows.
+    def add(self, batch: Batch, truth: Sequence[Any], predictions: Predictions) -> None:
+        """Collect from some more rows.
 
         Parameters
         ----------
@@ -112,111 +122,79 @@ class Gathering:
             The rows.
         truth : sequence
             Their labels, as the model has them.
-        answers : Predictions
-            What the model says of them.
+        predictions : Predictions
+            What the model predicts.
         """
-        told = answers.label.tolist()
-        right = np.array([true == guess for true, guess in zip(truth, told, strict=True)], bool)
-        sure = answers.margin if answers.probability is None else answers.probability
-        self._sureness.add(np.asarray(sure, np.float64), right)
-        self._along.add(right)
-        self._valued |= batch.named_features is not None
-        if self._strange is not None:
-            self._strange.add(batch, right)
-        self._keep_mistakes(batch, truth, answers, right)
-
-    def _keep_mistakes(
-        self, batch: Batch, truth: Sequence[Any], answers: Predictions, right: NDArray[np.bool_]
-    ) -> None:
-        chances, margins, told = answers.probability, answers.margin, answers.label.tolist()
+        labels = predictions.label.tolist()
+        right = np.array([true == guess for true, guess in zip(truth, labels, strict=True)], bool)
+        if self._bins is not None and predictions.probability is not None:
+            self._bins.add(predictions.probability, right)
+            self._coverage.add(predictions.probability, right)
+        else:
+            self._coverage.add(predictions.margin, right)
+        self._blocks.add(right)
+        self._named_features |= batch.named_features is not None
+        if self._unknown is not None:
+            self._unknown.add(batch, right)
         for i in np.flatnonzero(~right).tolist():
+            chances, margin = predictions.probability, float(predictions.margin[i])
             chance = None if chances is None else float(chances[i])
-            if self._mistakes.wants(chance, float(margins[i])):
-                mistake = Mistake(
-                    _row_of(batch, i),
-                    truth[i],
-                    told[i],
-                    chance,
-                    float(margins[i]),
-                    batch.source,
-                    batch.first_row + i + 1,
+            if self._mistakes.is_candidate(chance, margin):
+                row, number = _row_of(batch, i), batch.first_row + i + 1
+                self._mistakes.add(
+                    Mistake(row, truth[i], labels[i], chance, margin, batch.source, number)
                 )
-                self._mistakes.add(mistake)
 
-    def findings(self, facts: Facts, training: Sequence[tuple[int, int]] = ()) -> Findings:
-        """What was found.
+    def data(self, evaluation: Evaluation, training: Sequence[tuple[int, int]] = ()) -> ReportData:
+        """What was collected.
 
         Parameters
         ----------
-        facts : Facts
-            What was counted of the same rows.
+        evaluation : Evaluation
+            The metrics of the same rows.
         training : sequence of (examples, mistakes), default=()
-            How training went, if that is known.
+            The course of training, if it is known.
         """
-        model = self._model
-        found = telling_features(model, TOP_FEATURES)
-        return Findings(
-            facts=facts,
-            calibration=self._sureness.calibration(facts.log_loss, facts.brier),
-            coverage=self._sureness.curve(),
-            along=self._along.blocks(),
+        model, bins, unknown = self._model, self._bins, self._unknown
+        scores = evaluation.log_loss, evaluation.brier
+        found = top_features(model, TOP_FEATURES)
+        return ReportData(
+            evaluation=evaluation,
+            calibration=None if bins is None else bins.calibration(*scores),
+            coverage=self._coverage.points(),
+            blocks=self._blocks.counts(),
             training=list(training),
             passes=int(model.n_iter_),
-            model=describe(model),
+            model=describe_model(model),
             features=list(zip(model.classes_.tolist(), found, strict=True)),
-            mistakes=[self._told(mistake) for mistake in self._mistakes.ranked()],
-            strange=None if self._strange is None else self._strange.found(STRANGE_WORDS),
-            texts=isinstance(model, TextClassifier),
-            valued=self._valued,
+            mistakes=[self._explain(mistake) for mistake in self._mistakes.ranked()],
+            unknown_words=None if unknown is None else unknown.result(UNKNOWN_WORDS),
+            named_features=self._named_features,
         )
 
-    def _told(self, mistake: Mistake) -> Told:
-        """A mistake with its reasons; of a text without end, the beginning is looked at."""
-        cut = isinstance(mistake.row, str) and len(mistake.row) > LONGEST_TEXT
+    def _explain(self, mistake: Mistake) -> ExplainedMistake:
+        """A mistake with its contributions; of a very long text, the beginning is explained."""
+        row, words = mistake.row, list[Word]()
+        cut = isinstance(row, str) and len(row) > LONGEST_TEXT
         if cut:
-            mistake = replace(mistake, row=mistake.row[:LONGEST_TEXT])
-        pulls = find_pulls(self._model, mistake.row, mistake.predicted, mistake.true)
-        words = list[Word]()
-        if isinstance(mistake.row, str):
-            strange = set() if self._strange is None else self._strange.strange_in(mistake.row)
-            words = mark_words(mistake.row, pulls, strange)
-        telling = [each for each in pulls if each.share]
-        return Told(mistake, words, telling[:TOP_PULLS], cut)
-
-
-def describe(model: Any) -> dict[str, str]:
-    """What a model is, in words.
-
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
-        A fitted model.
-    """
-    texts = isinstance(model, TextClassifier)
-    rule, values = settings_of(getattr(model, "estimator_", model))
-    settings = [f"{name} = {value}" for name, value in values.items()]
-    seen, passes = model.n_seen_, int(model.n_iter_)
-    told = {
-        "Learns from": "texts" if texts else "numbers",
-        "Rule": f"{rule.name}: {', '.join(settings)}" if settings else rule.name,
-        "Classes": f"{model.classes_.size:,}",
-        "Features": f"{count_features(model):,}",
-        "Learned": f"{seen:,} examples" + (f" in {passes} passes" if passes > 1 else ""),
-    }
-    if seen:
-        while_learning = f"{model.n_mistakes_ / seen:.2%}"
-        told["Error while learning"] = f"{while_learning}, each just before it was learned"
-    return told
+            row = row[:LONGEST_TEXT]
+            mistake = replace(mistake, row=row)
+        found = lead_contributions(self._model, row, mistake.predicted, mistake.true)
+        if isinstance(row, str):
+            unknown = set() if self._unknown is None else self._unknown.unknown_in(row)
+            words = highlight_words(row, found, unknown)
+        top = [each for each in found if each.share][:TOP_CONTRIBUTIONS]
+        return ExplainedMistake(mistake, words, top, cut)
 
 
 def training_curve(notes: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """How training went, from the notes beside a model; empty where they do not tell.
+    """The course of training from the notes in a model file; empty if they do not hold it.
 
     Parameters
     ----------
     notes : dict
-        The notes: ``notes["curve"]`` is a list of pairs, examples so far and mistakes so far, both
-        of which never fall.
+        The notes: ``notes["curve"]`` is a list of pairs, the examples and the mistakes so far,
+        neither of which ever decreases.
     """
     stored = notes.get("curve")
     if not isinstance(stored, list):
@@ -233,10 +211,11 @@ def training_curve(notes: Mapping[str, Any]) -> list[tuple[int, int]]:
     return curve
 
 
-def _row_of(batch: Batch, i: int) -> Any:
+def _row_of(batch: Batch, i: int) -> str | tuple[NDArray[np.int64], NDArray[np.float64]]:
     """A row of a batch on its own: its text, or its columns and values."""
     if batch.text is not None:
-        return batch.text[i].as_py()
+        text: str = batch.text[i].as_py()
+        return text
     row = batch.matrix[[i]]
     order = np.argsort(row.indices, kind="stable")
     return row.indices[order].astype(np.int64), row.data[order].astype(np.float64)

@@ -1,4 +1,4 @@
-"""The features that tell classes apart, and those that led to one answer rather than another."""
+"""What a report reads from a fitted model: its description, features, and unknown words."""
 
 from __future__ import annotations
 
@@ -7,24 +7,75 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from sureline.data import Batch
 from sureline.estimators import TextClassifier
+from sureline.estimators.input_rows import validate_rows
 from sureline.estimators.prediction import has_variance
 from sureline.estimators.stream import count_features
+from sureline.estimators.validation import settings_of
+from sureline.features.tokenizer import TokenizedTexts
+from sureline.features.vocabulary import Vocabulary
 from sureline.model.explanation import Contribution, FeatureWeight, lower_bound
 
-Floats = NDArray[np.float64]
-AT_ONCE = 2**21  # weights that are looked at together
-COMPARED = 20_000  # shares of one text that are looked at, of all classes together
-FEWEST = 60  # of each class at least
+WEIGHTS_AT_ONCE = 2**21  # weights that are ranked together
+MOST_SHARES = 20_000  # shares of one text that are compared, over all classes
+FEWEST_SHARES = 60  # but at least this many per class
+MOST_WORDS = 200_000  # unknown words that are counted; beyond it, the rarer half is dropped
+SPACE = 32
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a text's words; bins that hold their upper edge
 
 
-def telling_features(model: Any, n: int) -> list[list[FeatureWeight]]:
-    """The features that speak most surely for each class, in the order of ``classes_``.
+def describe_model(model: Any) -> dict[str, str]:
+    """A description of a model: by name, in words.
 
-    They are those that `top_features` tells, if their weight is above 0. All classes are looked at
-    in one walk over the features, some at a time.
+    Parameters
+    ----------
+    model : TextClassifier or OnlineClassifier
+        A fitted model.
+    """
+    rule, values = settings_of(getattr(model, "estimator_", model))
+    settings = [f"{name} = {value}" for name, value in values.items()]
+    seen, passes = model.n_seen_, int(model.n_iter_)
+    described = {
+        "Input": "texts" if isinstance(model, TextClassifier) else "numbers",
+        "Rule": f"{rule.name}: {', '.join(settings)}" if settings else rule.name,
+        "Classes": f"{model.classes_.size:,}",
+        "Features": f"{count_features(model):,}",
+        "Trained on": f"{seen:,} examples" + (f" in {passes} passes" if passes > 1 else ""),
+    }
+    if seen:
+        described["Training error"] = (
+            f"{model.n_mistakes_ / seen:.2%}, each example predicted just before it was learned"
+        )
+    return described
+
+
+def as_batch(model: Any, X: Any) -> Batch:
+    """Rows given in Python as a batch.
+
+    Parameters
+    ----------
+    model : TextClassifier or OnlineClassifier
+        A fitted model.
+    X : list or column of str, or an array or sparse matrix of numbers
+        The rows, of the kind that the model takes.
+    """
+    from sureline.data import as_text
+
+    if isinstance(model, TextClassifier):
+        return Batch(text=as_text(X))
+    return Batch(matrix=csr_array(validate_rows(model, X)))
+
+
+def top_features(model: Any, n: int) -> list[list[FeatureWeight]]:
+    """The features with the surest positive weights of each class, in the order of ``classes_``.
+
+    They are those of the model's `top_features`, found for all classes in one walk over the
+    weights.
 
     Parameters
     ----------
@@ -36,51 +87,47 @@ def telling_features(model: Any, n: int) -> list[list[FeatureWeight]]:
     Examples
     --------
     >>> from sureline import TextClassifier
-    >>> from sureline.evaluation.report.features import telling_features
+    >>> from sureline.evaluation.report.features import top_features
     >>> texts = ["win a prize", "lunch at noon", "a prize for you", "late for lunch"]
     >>> model = TextClassifier(random_state=0).fit(texts, ["spam", "ham", "spam", "ham"])
-    >>> [found[0].feature for found in telling_features(model, 1)]
+    >>> [found[0].feature for found in top_features(model, 1)]
     ['lunch', 'a']
     """
     features = count_features(model)
     classes = model.classes_.size
     best = [np.zeros((0, 4)) for _ in range(classes)]  # bound, -feature, weight, variance
     least = np.full(classes, -np.inf)
-    step = max(1, AT_ONCE // classes)
+    step = max(1, WEIGHTS_AT_ONCE // classes)
     for start in range(0, features, step):
         means, variances = model.model_.weights(np.arange(start, min(start + step, features)))
         bound = means if variances is None else lower_bound(means, np.sqrt(variances))
         rows, columns = np.nonzero((means > 0.0) & (bound > least))
         for k in np.unique(columns).tolist():
             chosen = rows[columns == k]
-            spread = means[chosen, k] if variances is None else variances[chosen, k]
-            new = [bound[chosen, k], -(chosen + start), means[chosen, k], spread]
-            held = np.concatenate([best[k], np.column_stack(new)])
-            held = held[np.lexsort((-held[:, 1], -held[:, 0]))][:n]
-            best[k] = held
-            if len(held) == n:
-                least[k] = held[-1, 0]
-    unsure = has_variance(model)
+            variance = means[chosen, k] if variances is None else variances[chosen, k]
+            new = [bound[chosen, k], -(chosen + start), means[chosen, k], variance]
+            ranked = np.concatenate([best[k], np.column_stack(new)])
+            best[k] = ranked[np.lexsort((-ranked[:, 1], -ranked[:, 0]))][:n]
+            if len(best[k]) == n:
+                least[k] = best[k][-1, 0]
+    with_variance = has_variance(model)
     return [
         [
             FeatureWeight(
-                model.model_.name(int(-feature)),
-                float(weight),
-                float(variance) if unsure else None,
+                model.model_.name(int(-feature)), weight, variance if with_variance else None
             )
-            for _, feature, weight, variance in held.tolist()
+            for _, feature, weight, variance in ranked.tolist()
         ]
-        for held in best
+        for ranked in best
     ]
 
 
 @dataclass(frozen=True)
-class Pull:
-    """A feature of a row and how it draws the score from one class to another.
+class LeadContribution:
+    """What a feature of a row adds to the lead of the predicted class over the true one.
 
-    `share` is what the feature adds to the lead of the class that was answered over the true one,
-    `deviation` how unsure that is, None for rules that keep no variances. `places` are where the
-    feature stands in the text, first and last + 1 character.
+    `deviation` is the standard deviation of `share`, None for rules without variances. `places`
+    are the spans of the text in which the feature occurs.
     """
 
     feature: str
@@ -89,13 +136,13 @@ class Pull:
     places: tuple[tuple[int, int], ...] = ()
 
     @property
-    def unsure(self) -> bool:
-        """Whether it may as well draw the other way."""
+    def uncertain(self) -> bool:
+        """Whether its sign is uncertain."""
         return self.deviation is not None and self.deviation > abs(self.share)
 
 
-def find_pulls(model: Any, row: Any, predicted: Any, true: Any) -> list[Pull]:
-    """What draws the score of a row towards the class answered and away from the true one.
+def lead_contributions(model: Any, row: Any, predicted: Any, true: Any) -> list[LeadContribution]:
+    """What each feature of a row adds to the lead of one class over another.
 
     Parameters
     ----------
@@ -104,55 +151,177 @@ def find_pulls(model: Any, row: Any, predicted: Any, true: Any) -> list[Pull]:
     row : str, or a pair of arrays
         A text, or columns and values.
     predicted, true : label
-        The classes to compare; where the model does not know the true one, the score of the other
-        is told alone.
+        The classes to compare; where the model does not know the true one, shares are those of the
+        predicted class's score.
 
     Returns
     -------
-    list of Pull
-        The strongest first.
+    list of LeadContribution
+        The largest first.
     """
     if isinstance(model, TextClassifier):
-        pulls = _text_pulls(model, row, predicted, true)
+        found = _text_contributions(model, row, predicted, true)
     else:
-        pulls = _number_pulls(model, row, predicted, true)
-    return sorted(pulls, key=lambda each: -abs(each.share))
+        found = _number_contributions(model, row, predicted, true)
+    return sorted(found, key=lambda each: -abs(each.share))
 
 
-def _text_pulls(model: TextClassifier, text: str, predicted: Any, true: Any) -> list[Pull]:
-    told = model.explain(text, top=max(FEWEST, COMPARED // model.classes_.size)).classes
-    towards = {each.feature: each for each in told[predicted].features}
-    # Of two classes each has the whole score, so that one of them tells everything.
-    if true not in told or len(told) <= 2:
-        return [_pull(each, None) for each in towards.values()]
-    away = {each.feature: each for each in told[true].features}
-    pulls = [_pull(each, away.pop(name, None)) for name, each in towards.items()]
-    return pulls + [_pull(None, each) for each in away.values()]
+def _text_contributions(
+    model: TextClassifier, text: str, predicted: Any, true: Any
+) -> list[LeadContribution]:
+    most = max(FEWEST_SHARES, MOST_SHARES // model.classes_.size)
+    reasons = model.explain(text, top=most).classes
+    towards = {each.feature: each for each in reasons[predicted].features}
+    # Of two classes, each has the whole score.
+    if true not in reasons or len(reasons) <= 2:
+        return [_difference(each, None) for each in towards.values()]
+    away = {each.feature: each for each in reasons[true].features}
+    found = [_difference(each, away.pop(name, None)) for name, each in towards.items()]
+    return found + [_difference(None, each) for each in away.values()]
 
 
-def _pull(towards: Contribution | None, away: Contribution | None) -> Pull:
-    """A feature's share for one class less that for another; what is not listed is next to none."""
+def _difference(towards: Contribution | None, away: Contribution | None) -> LeadContribution:
+    """A feature's share of one class's score less that of another's; one not listed is near 0."""
     either = [each for each in (towards, away) if each is not None]
     share = (towards.share if towards else 0.0) - (away.share if away else 0.0)
-    spread = None
+    deviation = None
     if either[0].variance is not None:
-        spread = sqrt(sum((each.variance or 0.0) * each.value**2 for each in either))
-    return Pull(either[0].feature, share, spread, either[0].places)
+        deviation = sqrt(sum((each.variance or 0.0) * each.value**2 for each in either))
+    return LeadContribution(either[0].feature, share, deviation, either[0].places)
 
 
-def _number_pulls(model: Any, row: Any, predicted: Any, true: Any) -> list[Pull]:
+def _number_contributions(
+    model: Any, row: Any, predicted: Any, true: Any
+) -> list[LeadContribution]:
     features, values = row
-    means, variances = model.model_.weights(features)
+    width = int(features.max(initial=-1)) + 1  # some may be unknown to the model
+    means, variances = model.model_.padded(width).weights(features)
     classes = model.classes_.tolist()
-    k = classes.index(predicted)
-    shares = means[:, k] * values
-    spread = None if variances is None else variances[:, k] * values**2
+    compared = [classes.index(predicted)]
     if true in classes and len(classes) > 2:
-        j = classes.index(true)
-        shares = shares - means[:, j] * values
-        if spread is not None and variances is not None:
-            spread = spread + variances[:, j] * values**2
+        compared.append(classes.index(true))
+    signs = np.array([1.0, -1.0])[: len(compared)]
+    shares = (means[:, compared] * signs).sum(axis=1) * values
+    if variances is None:
+        deviations: list[float | None] = [None] * len(features)
+    else:
+        deviations = np.sqrt(variances[:, compared].sum(axis=1) * values**2).tolist()
     return [
-        Pull(str(feature), float(shares[i]), None if spread is None else sqrt(spread[i]))
-        for i, feature in enumerate(features.tolist())
+        LeadContribution(str(feature), share, deviation)
+        for feature, share, deviation in zip(
+            features.tolist(), shares.tolist(), deviations, strict=True
+        )
     ]
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """How many words of the texts are unknown to the model.
+
+    `words` and `unknown` count each word once per text. `frequent` lists unknown words with the
+    number of texts they are in. `shares` groups the rows by their share of unknown words: lower
+    and upper limit, rows, mistakes.
+    """
+
+    words: int
+    unknown: int
+    frequent: list[tuple[str, int]]
+    shares: list[tuple[float, float, int, int]]
+
+
+class UnknownWordCounter:
+    """Counts the words that a model does not know, in memory that does not grow with the rows.
+
+    Parameters
+    ----------
+    model : TextClassifier
+        A fitted model for which `supports` is true.
+    """
+
+    def __init__(self, model: TextClassifier) -> None:
+        self._known = model.model_
+        self._words = self._unknown = 0
+        self._counts: dict[int, int] = {}
+        self._names: dict[int, str] = {}
+        self._rows = np.zeros((2, len(SHARES)), np.int64)
+
+    @staticmethod
+    def supports(model: Any) -> bool:
+        """Whether each single word has a column of its own, so that unknown ones are detected."""
+        if not isinstance(model, TextClassifier):
+            return False
+        known = model.model_
+        words = known.tokenizer.ngrams
+        return isinstance(known.columns, Vocabulary) and words is not None and words[0] == 1
+
+    def add(self, batch: Batch, right: NDArray[np.bool_]) -> None:
+        """Count the words of some more rows.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rows of texts.
+        right : bool array
+            Whether each was predicted correctly.
+        """
+        for part, found in self._known.tokenizer.chunks(batch.text):
+            single, unknown = self._look_up(found)
+            owners = np.repeat(np.arange(len(found)), np.diff(found.indptr))
+            words = np.bincount(owners[single], minlength=len(found))
+            new = np.bincount(owners[unknown], minlength=len(found))
+            self._words += int(words.sum())
+            self._unknown += int(new.sum())
+            bins = np.searchsorted(SHARES, new / np.maximum(words, 1), side="left")
+            self._rows[0] += np.bincount(bins, minlength=len(SHARES))
+            self._rows[1] += np.bincount(bins[~right[part]], minlength=len(SHARES))
+            self._count(found, unknown)
+
+    def _look_up(self, found: TokenizedTexts) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The indices of single words among all features found, and of the unknown ones."""
+        columns = self._known.columns
+        size = int(found.indptr[-1])
+        missing = columns.features
+        rows = columns.look_up(found, False, "float32", missing)
+        starts, lengths = found.starts[:size], found.lengths[:size].astype(np.int64)
+        end = int((starts + np.abs(lengths)).max(initial=0))
+        spaces = np.concatenate([[0], np.cumsum(found.low[:end] == SPACE)])
+        single = np.flatnonzero(
+            (lengths > 0) & (spaces[starts] == spaces[starts + np.maximum(lengths, 0)])
+        )
+        return single, single[rows.indices[single] == missing]
+
+    def _count(self, found: TokenizedTexts, unknown: NDArray[Any]) -> None:
+        keys, first, counts = np.unique(found.keys[unknown], return_index=True, return_counts=True)
+        for key, at, count in zip(keys.tolist(), unknown[first], counts.tolist(), strict=True):
+            if key not in self._counts:
+                self._names[key] = _name(found, at)
+            self._counts[key] = self._counts.get(key, 0) + count
+        if len(self._counts) > MOST_WORDS:
+            kept = sorted(self._counts, key=lambda key: -self._counts[key])[: MOST_WORDS // 2]
+            self._counts = {key: self._counts[key] for key in kept}
+            self._names = {key: self._names[key] for key in kept}
+
+    def unknown_in(self, text: str) -> set[str]:
+        """The words of one text that the model does not know.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        """
+        found = self._known.tokenizer.read(pa.array([text], pa.large_string()))
+        return {_name(found, at) for at in self._look_up(found)[1]}
+
+    def result(self, most: int) -> UnknownWords:
+        """The counts so far, with at most so many of the most frequent words."""
+        ranked = sorted(self._counts.items(), key=lambda item: (-item[1], self._names[item[0]]))
+        frequent = [(self._names[key], count) for key, count in ranked[:most]]
+        limits = zip((0.0, *SHARES[:-1]), SHARES, self._rows.T.tolist(), strict=True)
+        shares = [(low, high, rows, wrong) for low, high, (rows, wrong) in limits]
+        return UnknownWords(self._words, self._unknown, frequent, shares)
+
+
+def _name(found: TokenizedTexts, at: int) -> str:
+    """The word at an index of the features found."""
+    start, length = int(found.starts[at]), int(found.lengths[at])
+    return bytes(found.low[start : start + length]).decode("utf-8", "replace")

@@ -1,0 +1,239 @@
+"""Statistics of predictions that are gathered in memory that does not grow with the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from heapq import heappush, heappushpop
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+BINS_PER_UNIT = 64  # of the scale by which predictions are ranked
+SCALE_END = 40  # on both sides
+LEVELS = (1.0, 0.99, 0.95, 0.9, 0.8, 0.7, 0.5, 0.25)  # shares of the rows that tables list
+MOST_BLOCKS = 128
+
+
+class CoveragePoint(NamedTuple):
+    """The rows that are predicted with at least some confidence.
+
+    Parameters
+    ----------
+    share : float
+        Their share of all rows: the coverage.
+    threshold : float
+        The confidence: a probability, or a score for rules without probabilities.
+    rows : int
+        How many there are.
+    wrong : int
+        How many of them are predicted wrongly.
+    """
+
+    share: float
+    threshold: float
+    rows: int
+    wrong: int
+
+    @property
+    def error(self) -> float:
+        """The share of them that is wrong."""
+        return self.wrong / self.rows
+
+
+class CoverageCounts:
+    """The error among the most confident predictions, at each coverage.
+
+    Predictions are counted in narrow bins of log-odds, or of the inverse hyperbolic sine of the
+    score where there are no probabilities.
+
+    Parameters
+    ----------
+    probabilities : bool
+        Whether confidence is a probability; otherwise it is a score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sureline.evaluation.report.statistics import CoverageCounts
+    >>> coverage = CoverageCounts(probabilities=True)
+    >>> coverage.add(np.array([0.9, 0.8, 0.6, 0.7]), np.array([True, True, False, True]))
+    >>> [(point.share, point.wrong) for point in coverage.points()]
+    [(0.25, 0), (0.5, 0), (0.75, 0), (1.0, 1)]
+    """
+
+    def __init__(self, probabilities: bool) -> None:
+        self._probabilities = probabilities
+        end = SCALE_END * BINS_PER_UNIT
+        self._edges = np.arange(-end, end + 1) / BINS_PER_UNIT
+        self._rows, self._wrong = np.zeros((2, self._edges.size), np.int64)
+
+    def add(self, confidence: Floats, right: Flags) -> None:
+        """Count some more predictions.
+
+        Parameters
+        ----------
+        confidence : array of shape (n,)
+            The probability of each predicted class, or its score.
+        right : bool array of shape (n,)
+            Whether each prediction is right.
+        """
+        scale = np.arcsinh(confidence)
+        if self._probabilities:
+            with np.errstate(divide="ignore"):
+                scale = np.log(confidence) - np.log1p(-np.minimum(confidence, 1.0))
+        bins = np.clip(np.searchsorted(self._edges, scale, side="right") - 1, 0, None)
+        self._rows += np.bincount(bins, minlength=self._edges.size)
+        self._wrong += np.bincount(bins[~right], minlength=self._edges.size)
+
+    def points(self) -> list[CoveragePoint]:
+        """The coverage and the error at each threshold, the highest threshold first."""
+        rows, wrong = np.cumsum(self._rows[::-1]), np.cumsum(self._wrong[::-1])
+        filled = np.flatnonzero(self._rows[::-1])
+        edges = self._edges[::-1][filled]
+        lowest = edges == self._edges[0]  # its bin has no lower end
+        if self._probabilities:
+            thresholds = np.where(lowest, 0.0, 1.0 / (1.0 + np.exp(-edges)))
+        else:
+            thresholds = np.where(lowest, -np.inf, np.sinh(edges))
+        return [
+            CoveragePoint(int(rows[k]) / int(rows[-1]), threshold, int(rows[k]), int(wrong[k]))
+            for k, threshold in zip(filled.tolist(), thresholds.tolist(), strict=True)
+        ]
+
+
+def at_usual_shares(points: list[CoveragePoint]) -> list[CoveragePoint]:
+    """The first points that reach the usual shares of the rows, the largest share first."""
+    found = list[CoveragePoint]()
+    for level in LEVELS:
+        reached = next((each for each in points if each.share >= level - 1e-12), None)
+        if reached is not None and reached not in found:
+            found.append(reached)
+    return found
+
+
+class ErrorBlocks:
+    """Counts mistakes in blocks of consecutive rows; too many blocks are merged in pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sureline.evaluation.report.statistics import ErrorBlocks
+    >>> blocks = ErrorBlocks()
+    >>> blocks.add(np.array([True, False, False, True]))
+    >>> blocks.counts()
+    [(1, 0), (1, 1), (1, 1), (1, 0)]
+    """
+
+    def __init__(self) -> None:
+        self._size = 1
+        self._wrong = list[int]()
+        self._rest: Flags = np.zeros(0, bool)
+
+    def add(self, right: Flags) -> None:
+        """Count some more rows.
+
+        Parameters
+        ----------
+        right : bool array
+            Whether each was predicted correctly.
+        """
+        wrong = np.concatenate([self._rest, ~right])
+        start = 0
+        while wrong.size - start >= self._size:
+            whole = min((wrong.size - start) // self._size, MOST_BLOCKS - len(self._wrong))
+            stop = start + whole * self._size
+            self._wrong += wrong[start:stop].reshape(whole, self._size).sum(axis=1).tolist()
+            start = stop
+            if len(self._wrong) == MOST_BLOCKS:
+                self._wrong = np.reshape(self._wrong, (-1, 2)).sum(axis=1).tolist()
+                self._size *= 2
+        self._rest = wrong[start:]
+
+    def counts(self) -> list[tuple[int, int]]:
+        """The rows and the mistakes of each block; the last block may be shorter."""
+        blocks = [(self._size, wrong) for wrong in self._wrong]
+        if self._rest.size:
+            blocks.append((int(self._rest.size), int(self._rest.sum())))
+        return blocks
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A row that was predicted wrongly.
+
+    Parameters
+    ----------
+    row : str, or pair of arrays
+        The text, or the columns and the values of a row of numbers.
+    true, predicted : label
+        Its labels.
+    probability : float or None
+        The probability of the predicted class; None for rules without probabilities.
+    margin : float
+        The score of the predicted class.
+    source : str
+        The file that it comes from.
+    number : int
+        Its number in the file, from 1.
+    times : int, default=1
+        How many equal rows were predicted so.
+    """
+
+    row: Any
+    true: Any
+    predicted: Any
+    probability: float | None
+    margin: float
+    source: str
+    number: int
+    times: int = 1
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """By probability first; by margin, as many probabilities are as good as 1."""
+        return self.probability or 0.0, self.margin
+
+
+class TopMistakes:
+    """Keeps the most confident mistakes; equal rows with equal labels are kept once and counted.
+
+    Parameters
+    ----------
+    most : int, default=20
+        How many to keep.
+    """
+
+    def __init__(self, most: int = 20) -> None:
+        self._most = most
+        self._heap: list[tuple[tuple[float, float, int], Any]] = []
+        self._kept: dict[Any, Mistake] = {}
+        self._order = 0
+
+    def is_candidate(self, probability: float | None, margin: float) -> bool:
+        """Whether a mistake of this confidence would be kept."""
+        rank = probability or 0.0, margin
+        return len(self._heap) < self._most or rank >= self._heap[0][0][:2]
+
+    def add(self, mistake: Mistake) -> None:
+        """Keep a mistake if it is more confident than one that is kept."""
+        row = mistake.row
+        content = row if isinstance(row, str) else tuple(part.tobytes() for part in row)
+        key = (content, str(mistake.true), str(mistake.predicted))
+        if key in self._kept:
+            self._kept[key] = replace(self._kept[key], times=self._kept[key].times + 1)
+            return
+        self._order -= 1  # of equals, the first is kept
+        entry = ((*mistake.rank, self._order), key)
+        self._kept[key] = mistake
+        if len(self._heap) < self._most:
+            heappush(self._heap, entry)
+        else:
+            del self._kept[heappushpop(self._heap, entry)[1]]
+
+    def ranked(self) -> list[Mistake]:
+        """The mistakes, the most confident first."""
+        return [self._kept[key] for _, key in sorted(self._heap, reverse=True)]
