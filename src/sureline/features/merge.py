@@ -144,7 +144,10 @@ def _waiting(
 def merge_hashings(several: Sequence[Hashing]) -> Hashing:
     """The columns, the same in all, with the names that any of them remembers."""
     first = several[0]
-    merged = Hashing(first.features.bit_length() - 1, naming=True)
+    naming = bool(first.arrays.bits.size)
+    merged = Hashing(first.features.bit_length() - 1, naming)
+    if not naming:
+        return merged
     counts = [int(each.arrays.sizes[0]) for each in several]
     columns = np.concatenate([each.named_columns() for each in several])
     _, places = np.unique(columns, return_index=True)

@@ -297,10 +297,20 @@ def test_what_is_wrong_is_told():
     features = made("nb").fit(["a", "b"], [1, 0])
     with pytest.raises(DataError, match="text in one call and numbers in another"):
         features.partial_fit(["c"], ["x"])
-    with pytest.raises(InvalidParameter, match="read or weighed"):
+    with pytest.raises(InvalidParameter, match="read or weighted"):
         features.set_params(weighting="idf").partial_fit(["c"], [1])
-    with pytest.raises(ModelFileError, match="read or weighed"):
+    with pytest.raises(ModelFileError, match="read or weighted"):
         features.save("nowhere.sureline")
     with pytest.raises(AttributeError, match="weighting="):
         _ = made("idf").fit(["a"]).classes_
     assert made("idf").fit(TEXTS, None).transform([]).shape[0] == 0
+
+
+def test_a_merged_vectorizer_of_hashed_columns_remembers_no_names_either(tmp_path):
+    parts = [TextFeatures(features="hash", bits=8, weighting="idf").fit(["a b", "b c"])] * 2
+    merged = merge(parts).partial_fit(["d e"])
+    merged.save(tmp_path / "merged.sureline")
+    again = load(tmp_path / "merged.sureline").partial_fit(["f g"])
+    for model in (parts[0], merged, again):
+        assert model.get_feature_names_out()[0] == "column 0"
+        assert not model.columns_.named_columns().size
