@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from sureline.errors import InvalidParameter
 from sureline.estimators.file import FileMixin
@@ -138,23 +137,6 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             weight = validate_weights(sample_weight, X.shape[0], allow_zero=True)
             weight = stream_weights(self, learner.rule, y, weight)
             self.model_for(learner).learn(as_rows(X), y, weight, classes, X.shape[1])
-        return self
-
-    def forget_class(self, label: Any) -> Self:
-        """Remove a class and all that was learned of it alone.
-
-        Parameters
-        ----------
-        label : label
-            One of ``classes_``; the last one cannot be forgotten.
-
-        Returns
-        -------
-        self
-            The classifier; with one class left, it always predicts that one.
-        """
-        check_is_fitted(self)
-        self.model_.forget(label)
         return self
 
     # -- for the classes around it ---------------------------------------------------------------

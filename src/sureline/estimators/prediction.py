@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -279,6 +279,23 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
         if not model.has_variance:
             raise AttributeError(f"{type(self).__name__} keeps no variances, so has no {attribute}")
         return model
+
+    def forget_class(self, label: Any) -> Self:
+        """Remove a class and all that was learned of it alone.
+
+        Parameters
+        ----------
+        label : label
+            One of ``classes_``; the last one cannot be forgotten.
+
+        Returns
+        -------
+        self
+            The classifier; with one class left, it always predicts that one.
+        """
+        check_is_fitted(self)
+        self.model_.forget(label)
+        return self
 
     # -- scikit-learn's protocol ---------------------------------------------------------------
 

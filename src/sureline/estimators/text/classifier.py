@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import as_labels, as_text
 from sureline.declaration import option
@@ -215,23 +214,6 @@ class TextClassifier(
             return codes.get(label)
         except TypeError:  # not a label
             return None
-
-    def forget_class(self, label: Any) -> Self:
-        """Remove a class and all that was learned of it alone.
-
-        Parameters
-        ----------
-        label : label
-            One of ``classes_``; the last one cannot be forgotten.
-
-        Returns
-        -------
-        self
-            The classifier; with one class left, it always predicts that one.
-        """
-        check_is_fitted(self)
-        self.model_.forget(label)
-        return self
 
     @property
     def has_variance(self) -> bool:
