@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, random_array
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sureline import AROWClassifier, DataError, InvalidParameter, PAClassifier, TextClassifier
-from sureline.data import Batch, Given, Reader
+from sureline.data import Batch, NamedFeatures, Reader
 from sureline.estimators import classifier_for
 from sureline.estimators.stream import (
     Counts,
@@ -76,13 +76,13 @@ def test_classes_that_are_named_beforehand_get_the_type_of_the_labels():
 
 
 def test_weights_and_given_features_are_learned():
-    given = Given(
+    given = NamedFeatures(
         np.array([0, 1, *[1] * 6, 2]),
         pa.array(["price", "price"], pa.large_string()),
         np.array([2.0, 0.5], np.float32),
     )
     weight = np.linspace(0.0, 1.4, 8)
-    batch = texts_batch(weight=weight, given=given)
+    batch = texts_batch(weight=weight, named_features=given)
     whole, cut = StreamTrainer(TextClassifier()), StreamTrainer(TextClassifier())
     whole.learn(batch)
     for piece in pieces(batch, [2, 3]):

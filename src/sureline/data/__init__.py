@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sureline.data.reader import Reader
     from sureline.data.shuffle import LongestRun, shuffle_rows
 
-    Given = NamedFeatures
-
 _MODULES = {
     "FORMATS": "formats",
     "LABEL_TYPES": "read_options",
@@ -52,8 +50,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Given":
-        name = "NamedFeatures"
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

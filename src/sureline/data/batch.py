@@ -108,11 +108,6 @@ class Batch:
     first_row: int = 0
     table: pa.RecordBatch | None = None
 
-    @property
-    def given(self) -> NamedFeatures | None:
-        """The former name of `named_features`."""
-        return self.named_features
-
     def __len__(self) -> int:
         if self.text is not None:
             return len(self.text)

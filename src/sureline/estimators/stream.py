@@ -217,7 +217,9 @@ class StreamTrainer:
         """Learn or count texts, into the model itself."""
         model, weight = self.classifier.model_for(labels, _weights_of(batch))
         with model.lock.learning:
-            pipeline = TextPipeline(model, batch.text, labels, weight, classes, turn, batch.given)
+            pipeline = TextPipeline(
+                model, batch.text, labels, weight, classes, turn, batch.named_features
+            )
             pipeline.run(self._pair)
 
     def _learn_in_shards(
@@ -234,7 +236,7 @@ class StreamTrainer:
                 shards = self._shards = TextShards(model, pool)
             with model.lock.learning:
                 shards.learn_texts(
-                    batch.text, labels, weight, self._classes, turn, given=batch.given
+                    batch.text, labels, weight, self._classes, turn, named=batch.named_features
                 )
             return
         model, weight = self._model_for_rows(labels, weight)
@@ -299,7 +301,7 @@ def _rows_of(classifier: Any, batch: Batch) -> Iterator[tuple[LinearModel, Rows]
         yield model.padded(int(batch.matrix.shape[1])), rows
         return
     tokens = None
-    for _, tokens in model.tokenizer.chunks(batch.text, batch.given):
+    for _, tokens in model.tokenizer.chunks(batch.text, batch.named_features):
         yield model, model.rows(tokens)
     if tokens is None:
         yield model, model.rows(model.tokenizer.read(batch.text))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.data import Given
+from sureline.data import NamedFeatures
 from sureline.data.surrogates import replace_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows
@@ -86,14 +86,14 @@ class Tokenizer:
     def read(
         self,
         texts: pa.LargeStringArray,
-        given: Given | None = None,
+        named: NamedFeatures | None = None,
         buffers: TokenizerBuffers | None = None,
     ) -> TokenizedTexts:
-        """The features of texts, together with those `given` with a value.
+        """The features of texts, together with the `named` ones.
 
         The result is a view of `buffers`, or of the thread's own, valid until the next read.
         """
-        return self._read(*text_buffers(texts), given, buffers)
+        return self._read(*text_buffers(texts), named, buffers)
 
     def read_one(self, text: str) -> SingleText:
         """The features of one text, in the thread's buffers, without the spans of its words."""
@@ -116,19 +116,19 @@ class Tokenizer:
         self,
         offsets: NDArray[np.int64],
         data: NDArray[np.uint8],
-        given: Given | None,
+        named: NamedFeatures | None,
         buffers: TokenizerBuffers | None = None,
     ) -> TokenizedTexts:
-        if given is None:
-            named: tuple[NDArray[Any], ...] = NO_VALUED
+        if named is None:
+            arrays: tuple[NDArray[Any], ...] = NO_VALUED
             places, letters = 0, 0
         else:
-            ends, names = text_buffers(given.names)
-            named = (given.offsets, names, ends, given.values)
-            places, letters = given.values.size, int(ends[-1] - ends[0])
+            ends, names = text_buffers(named.names)
+            arrays = (named.offsets, names, ends, named.values)
+            places, letters = named.values.size, int(ends[-1] - ends[0])
         buffers = _THREAD.buffers if buffers is None else buffers
         self._reserve(buffers, np.diff(offsets), places, letters)
-        words = READ_TEXTS.compiled("float64")(data, offsets, *named, *self.arguments(buffers))
+        words = READ_TEXTS.compiled("float64")(data, offsets, *arrays, *self.arguments(buffers))
         return buffers.tokens(offsets.size, buffers.spans[: 4 * words].reshape(-1, 4))
 
     def arguments(self, buffers: TokenizerBuffers) -> tuple[Any, ...]:
@@ -162,21 +162,24 @@ class Tokenizer:
         )
 
     def chunks(
-        self, texts: pa.LargeStringArray, given: Given | None = None, limit: int = CHUNK_BYTES
+        self,
+        texts: pa.LargeStringArray,
+        named: NamedFeatures | None = None,
+        limit: int = CHUNK_BYTES,
     ) -> Iterator[tuple[slice, TokenizedTexts]]:
         """The features of texts, chunk by chunk."""
         for chunk in chunk_texts(texts, limit):
-            yield chunk, self.read_chunk(texts, given, chunk)
+            yield chunk, self.read_chunk(texts, named, chunk)
 
     def read_chunk(
         self,
         texts: pa.LargeStringArray,
-        given: Given | None,
+        named: NamedFeatures | None,
         chunk: slice,
         buffers: TokenizerBuffers | None = None,
     ) -> TokenizedTexts:
         """The features of a chunk of the texts."""
-        part = None if given is None else given.slice(chunk.start, chunk.stop)
+        part = None if named is None else named.slice(chunk.start, chunk.stop)
         return self.read(texts.slice(chunk.start, chunk.stop - chunk.start), part, buffers)
 
     @cached_property

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from sureline.data import Given
+from sureline.data import NamedFeatures
 from sureline.estimators.parallel.shards import Shards
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.features.hashing import Hashing
@@ -37,7 +37,7 @@ class TextShards(Shards[TextModel]):
         weight: Floats,
         classes: ArrayLike | None,
         turn: Turn = NEW,
-        given: Given | None = None,
+        named: NamedFeatures | None = None,
         order: NDArray[np.intp] | None = None,
     ) -> None:
         """Learn texts, in an `order` if one is given, all of whose labels are known or named."""
@@ -53,7 +53,7 @@ class TextShards(Shards[TextModel]):
                 own = order[own]
             if own.size:
                 part = texts.take(pa.array(own))
-                features = None if given is None else given.take(own)
+                features = None if named is None else named.take(own)
                 shard = self.shards[number]
                 TextPipeline(shard, part, y[own], weight[own], classes, turn, features).run()
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from sureline.data import Given
+from sureline.data import NamedFeatures
 from sureline.estimators.parallel.thread_pool import ThreadPool
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import (
@@ -50,8 +50,8 @@ class TextPipeline:
         Labels to know beforehand.
     turn : Turn, default=NEW
         Texts that were counted before give no new feature a column and are not counted again.
-    given : Given, default=None
-        Features that come with a value, besides those of the texts.
+    named : NamedFeatures, default=None
+        Features with a name and a value, besides those of the texts.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class TextPipeline:
         weight: Floats,
         classes: ArrayLike | None = None,
         turn: Turn = NEW,
-        given: Given | None = None,
+        named: NamedFeatures | None = None,
     ) -> None:
         self.model, self.turn = model, turn
-        self._texts, self._given = texts, given
+        self._texts, self._named = texts, named
         self._y, self._weight, self._classes = y, weight, classes
         many = len(classes) if classes is not None else 2  # type: ignore[arg-type]
         self.chunks = list(chunk_texts(texts, int(CHUNK_BYTES / (1.0 + many / 16.0))))
@@ -91,7 +91,7 @@ class TextPipeline:
 
     def read(self, chunk: slice, buffers: TokenizerBuffers | None = None) -> TokenizedTexts:
         """Find the features of a chunk, in the buffers given or in the thread's own."""
-        return self.model.tokenizer.read_chunk(self._texts, self._given, chunk, buffers)
+        return self.model.tokenizer.read_chunk(self._texts, self._named, chunk, buffers)
 
     def reserve(self, tokens: TokenizedTexts, begin: int) -> int:
         """Reserve columns for texts from `begin` on; return how many there may be then."""

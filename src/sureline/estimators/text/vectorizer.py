@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sureline.data import Given, as_labels, as_text
+from sureline.data import NamedFeatures, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.documentation import documented
 from sureline.estimators.file import FileMixin
@@ -155,7 +155,7 @@ class TextFeatures(
         self.class_counts_ = ClassCounts(self.weighting, self.dtype)
 
     def count(
-        self, X: Any, y: Any = None, given: Given | None = None, counting: bool = True
+        self, X: Any, y: Any = None, named: NamedFeatures | None = None, counting: bool = True
     ) -> None:
         """Give columns to the features of texts and, with ``counting``, count the texts."""
         texts, columns, counts = as_text(X), self.columns_, self.class_counts_
@@ -163,7 +163,7 @@ class TextFeatures(
         codes = counts.codes_of(_labels(y, texts), len(texts)) if counting else None
         if codes is None and isinstance(columns, Hashing):
             return
-        for chunk, tokens in self.tokenizer_.chunks(texts, given):
+        for chunk, tokens in self.tokenizer_.chunks(texts, named):
             begin = 0
             while begin < len(tokens):
                 columns.reserve(tokens, begin)
@@ -183,10 +183,10 @@ class TextFeatures(
             columns.arrays = columns.pruned(kept)
             self.class_counts_.keep(kept)
 
-    def matrix(self, X: Any, given: Given | None = None) -> scipy.sparse.csr_matrix:
-        """The features of texts, and those given with a value."""
+    def matrix(self, X: Any, named: NamedFeatures | None = None) -> scipy.sparse.csr_matrix:
+        """The features of texts, and the named ones."""
         check_is_fitted(self)
-        parts = list(self._rows(as_text(X), given))
+        parts = list(self._rows(as_text(X), named))
         counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.indptr) for part in parts)])
         data = np.concatenate([np.zeros(0, self.dtype), *(part.data for part in parts)])
         indices = np.concatenate([np.zeros(0, np.int32), *(part.indices for part in parts)])
@@ -195,10 +195,10 @@ class TextFeatures(
         matrix.sort_indices()
         return matrix
 
-    def _rows(self, texts: pa.Array, given: Given | None) -> Iterator[Rows]:
+    def _rows(self, texts: pa.Array, named: NamedFeatures | None) -> Iterator[Rows]:
         """The rows of texts, chunk by chunk, without spare capacity."""
         columns, normalize = self.columns_, bool(self.normalize)
-        for _, tokens in self.tokenizer_.chunks(texts, given):
+        for _, tokens in self.tokenizer_.chunks(texts, named):
             rows = columns.look_up(tokens, normalize, self.dtype, -1)
             size = int(rows.indptr[-1])
             compact = Rows(rows.indptr, rows.indices[:size].copy(), rows.data[:size].copy())

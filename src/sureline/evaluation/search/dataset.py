@@ -110,7 +110,7 @@ def split_features(
     features.begin()
     features.count(learned.text, dataset.labels[train], learned.named_features)
     if unknown:
-        features.count(judged.text, given=judged.named_features, counting=False)
+        features.count(judged.text, named=judged.named_features, counting=False)
     return (
         features.matrix(learned.text, learned.named_features),
         features.matrix(judged.text, judged.named_features),
