@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # These variables reach the processes of xdist, and those that tests start.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(config.cache.mkdir("numba")))
+    os.environ["SURELINE_CHECK_TYPES"] = "1"  # loops themselves trust their callers
     if config.getoption("--all"):
         os.environ["SURELINE_TESTS"] = "all"
     settings.register_profile(

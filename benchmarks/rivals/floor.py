@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.rivals.data import Rows
 from benchmarks.rivals.entries import Entry
 
-from sureline.kernels.indexing import row_at
+from sureline.kernels.positions import row_at
 from sureline.kernels.prefetch import prefetch
 
 NAME = "read-only floor"

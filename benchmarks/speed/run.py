@@ -20,7 +20,7 @@ from zipf import count_once, draw_words
 
 from sureline.estimators import classifier_for
 from sureline.estimators.input_rows import as_rows
-from sureline.kernels.scoring import SCORE_ONE
+from sureline.kernels.scores import SCORE_ONE
 from sureline.rules import rules
 
 
@@ -63,7 +63,7 @@ def compare(rows: int, length: int, bits: int, repeats: int) -> Table:
     for heading in ("seconds", "÷ scikit-learn", "÷ floor", "accuracy"):
         page.add_column(heading, justify="right")
     weights, out = np.ones((2**bits + 1, 2, 1), np.float32), np.empty((half, 1))
-    floor = best(repeats, SCORE_ONE.compiled("float32"), *as_rows(train), weights, 1.0, 0.0, out)
+    floor = best(repeats, SCORE_ONE.loop("float32"), as_rows(train), weights, 1.0, 0.0, out)
     page.add_row("(read-only floor)", f"{floor:.4f}", "", "1.00", "")
     rival = 0.0
     for name, model in learners().items():

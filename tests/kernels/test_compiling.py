@@ -80,7 +80,7 @@ model = {0}({1}).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
         ),
         pytest.param(
             ("SOPClassifier", ""),
-            {"rules.sop.score", "rules.sop.update", "kernels.custom_rule.learn_own"},
+            {"rules.sop.score", "rules.sop.update", "kernels.custom_rule.learn_custom"},
             marks=pytest.mark.slow,
         ),
     ],
@@ -91,7 +91,8 @@ def test_fit_compiles_what_it_uses_and_the_next_process_nothing(model, used, tmp
     first = {name.removeprefix("sureline.") for name in compiled_by(code, tmp_path)}
     assert used <= first
     inlined = {"shared", "dropped", "sum_row", "noise_of", "follow_error", "move_row"}
-    inlined |= {"row_at", "next_row", "entry_at", "prefetch"}
+    inlined |= {"row_at", "next_row", "entry_at", "prefetch", "row_constant", "sign_of", "row_of"}
+    inlined |= {"is_empty"}
     assert {name.rpartition(".")[2] for name in first - used} <= inlined
     assert compiled_by(code, tmp_path) == []
 

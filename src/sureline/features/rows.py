@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from sureline.kernels import arguments
+
 ROW_COST = 16  # what a row costs besides its nonzeros, in nonzeros
 
 
-class Rows(NamedTuple):
+class Rows(arguments.Rows):
     """CSR rows: int64 starts, int32 feature numbers (distinct within a row) and values."""
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[Any]
+    __slots__ = ()
 
     def __len__(self) -> int:
         """The number of rows."""
         return self.indptr.size - 1
-
-    @property
-    def longest(self) -> int:
-        """The number of nonzeros in the longest row."""
-        ends = self.indptr
-        if ends.size == 2:  # NumPy's reductions take longer than learning one short row
-            return ends.item(1) - ends.item(0)
-        return int(np.diff(ends).max(initial=0))
 
     def part(self, start: int, stop: int) -> Rows:
         """Consecutive rows, without copying them."""

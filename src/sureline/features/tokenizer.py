@@ -237,7 +237,7 @@ class SingleText:
         self.text, self.offsets = text.data, np.zeros(2, np.int64)
         self.arguments = (text, self.offsets, *NO_VALUED, *tokenizer.arguments(buffers))
         READ_TEXTS.compiled("float64")(*self.arguments)  # an empty text: checks the types once
-        self.read = READ_TEXTS.unchecked("float64")
+        self.read = READ_TEXTS.loop("float64")
         self.tokens = buffers.tokens(2, NO_SPANS)
         self._rows: dict[str, Rows] = {}
 

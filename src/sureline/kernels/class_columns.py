@@ -1,37 +1,35 @@
-"""What loops over many classes do with one row: score, rank, measure and move columns.
-
-A row is the tuple (start, stop, indices, data, constant).
-"""
+"""What loops over many classes do with one row: score, rank, measure and move columns."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numba.extending import register_jitable
 
+from sureline.kernels.arguments import Row, array, f8, i8
 from sureline.kernels.diagonal import HUGE
-from sureline.kernels.indexing import entry_at
+from sureline.kernels.positions import entry_at
 from sureline.kernels.prefetch import prefetch_columns, prefetch_row
 
 U = np.uint64
 
 
 @register_jitable
-def entry(row: Any, k: int) -> tuple[Any, Any]:
-    """The table's row and the value of a row's k-th entry; the entry before the first is the 1."""
-    start, _, indices, data, constant = row
-    if k < start:
-        return np.int64(0), np.float64(constant)
-    return entry_at(indices, k), np.float64(data[k])
+def entry(row: Row, k: int) -> tuple[Any, Any]:
+    """The table's row and the value of a row's k-th entry; before the first is the constant one."""
+    if k < row.start:
+        return np.int64(0), np.float64(row.constant)
+    return entry_at(row.indices, k), np.float64(row.data[k])
 
 
 @register_jitable
-def score_classes(row: Any, table: Any, scores: Any, ahead: int, end: int) -> None:
-    """The score of every class, from one walk over the row.
+def score_classes(row: Row, table: Any, scores: Any, ahead: int, end: int) -> None:
+    """The score of every class, from one pass over the row.
 
-    Meanwhile the entries of the row from `ahead` to `end`, the next one, are asked for: one at a
-    time, as many at once would keep the sums waiting.
+    Meanwhile the entries of the row from `ahead` to `end`, the next one, are prefetched one at
+    a time, as many at once would keep the sums waiting.
     """
     start, stop, indices, data, constant = row
     for column in range(scores.size):
@@ -50,7 +48,7 @@ def score_classes(row: Any, table: Any, scores: Any, ahead: int, end: int) -> No
 def rank_rivals(scores: Any, rank: Any, y: int, rivals: Any, left: Any) -> None:
     """Write the highest-scoring columns other than y, equal ones in the order of `rank`.
 
-    `left` has room for the scores of those not yet taken.
+    The buffer `left` takes the scores of those not yet taken.
     """
     for column in range(scores.size):
         left[column] = scores[column]
@@ -67,32 +65,32 @@ def rank_rivals(scores: Any, rank: Any, y: int, rivals: Any, left: Any) -> None:
 
 
 @register_jitable
-def margin_of(row: Any, table: Any, y: int, r: int) -> float:
+def margin_of(row: Row, table: Any, y: int, r: int) -> float:
     """The margin of y over r as the table has it now."""
     m = 0.0
-    for k in range(row[0] - 1, row[1]):
+    for k in range(row.start - 1, row.stop):
         j, x = entry(row, k)
         m += (np.float64(table[j, 0, y]) - np.float64(table[j, 0, r])) * x
     return m
 
 
 @register_jitable
-def variance_of(row: Any, table: Any, column: int, spherical: bool, w: Any) -> float:
+def variance_of(row: Row, table: Any, column: int, spherical: bool, w: Any) -> float:
     """The variance of a class's score; `w` gets each entry's share in it."""
     v = 0.0
-    for k in range(row[0] - 1, row[1]):
+    for k in range(row.start - 1, row.stop):
         j, x = entry(row, k)
         s = 1.0 if spherical else np.float64(table[j, 1, column])
-        w[k - row[0] + 1] = s * x * x
-        v += w[k - row[0] + 1]
+        w[k - row.start + 1] = s * x * x
+        v += w[k - row.start + 1]
     return v
 
 
 @register_jitable
-def variance_of_two(row: Any, table: Any, y: int, r: int, spherical: bool, w: Any) -> float:
+def variance_of_two(row: Row, table: Any, y: int, r: int, spherical: bool, w: Any) -> float:
     """The variance of the difference of two classes' scores, each as `variance_of` has it.
 
-    One walk for both, as they lie close together. The second's shares are behind the first's.
+    One pass for both, as they lie close together. The second's shares follow the first's.
     """
     start, stop, indices, data, constant = row
     length = stop - start + 1
@@ -110,91 +108,95 @@ def variance_of_two(row: Any, table: Any, y: int, r: int, spherical: bool, w: An
     return float(v + u)
 
 
+class Adjustment(NamedTuple):
+    """How columns are adjusted: by which share c of the way, and what is kept of the covariance."""
+
+    c: float
+    spherical: bool
+    average: bool
+    floor: float
+    clock: int
+
+
 @register_jitable
 def adjust_entry(
-    table: Any,
-    j: int,
-    x: float,
-    column: int,
-    pull: float,
-    growth: float,
-    c: float,
-    spherical: bool,
-    average: bool,
-    floor: float,
-    clock: int,
+    table: Any, j: int, x: float, column: int, pull: float, growth: float, how: Adjustment
 ) -> float:
-    """Move one entry of a column as `adjust` tells; return its mean."""
-    if spherical:
+    """Move one entry of a column as `adjust` does; return its mean."""
+    if how.spherical:
         change = pull * x
-        if average:
-            table[j, 1, column] += clock * change
+        if how.average:
+            table[j, 1, column] += how.clock * change
     else:
         s, g = np.float64(table[j, 1, column]), min(growth, HUGE)
         reached = g
         change = pull * (s * x)
-        if c != 1.0:
-            reached = 1.0 + c * (g - 1.0)
-            change *= c * g / reached
+        if how.c != 1.0:
+            reached = 1.0 + how.c * (g - 1.0)
+            change *= how.c * g / reached
         if x != 0.0:
-            table[j, 1, column] = max(s / reached, floor)
+            table[j, 1, column] = max(s / reached, how.floor)
     table[j, 0, column] += change
     return float(table[j, 0, column])
 
 
 @register_jitable
-def adjust(
-    row: Any,
-    table: Any,
-    column: int,
-    pull: float,
-    growth: Any,
-    c: float,
-    spherical: bool,
-    average: bool,
-    floor: float,
-    clock: int,
-) -> float:
+def adjust(row: Row, table: Any, column: int, pull: float, growth: Any, how: Adjustment) -> float:
     """Move a column by `pull` Σx and divide its variances by `growth`; return the means' sum.
 
     Where c is below 1, `pull` and `growth` lead to the whole solution, and the column goes that
     share of the way from the old Gaussian to the new one.
     """
     checked = 0.0
-    for k in range(row[0] - 1, row[1]):
+    for k in range(row.start - 1, row.stop):
         j, x = entry(row, k)
-        checked += adjust_entry(
-            table, j, x, column, pull, growth[k - row[0] + 1], c, spherical, average, floor, clock
-        )
+        checked += adjust_entry(table, j, x, column, pull, growth[k - row.start + 1], how)
     return checked
 
 
 @register_jitable
 def adjust_two(
-    row: Any,
-    table: Any,
-    y: int,
-    r: int,
-    pull: float,
-    growth: Any,
-    c: float,
-    spherical: bool,
-    average: bool,
-    floor: float,
-    clock: int,
+    row: Row, table: Any, y: int, r: int, pull: float, growth: Any, how: Adjustment
 ) -> float:
-    """Move column y as `adjust` does and column r the other way, in one walk.
+    """Move column y as `adjust` does and column r the other way, in one pass over the row.
 
-    The second's growth is behind the first's.
+    The second's growth follows the first's.
     """
-    start, stop, _, _, _ = row
-    length, checked, other = stop - start + 1, 0.0, 0.0
+    length, checked, other = row.stop - row.start + 1, 0.0, 0.0
     for p in range(length):
-        j, x = entry(row, start - 1 + p)
-        checked += adjust_entry(
-            table, j, x, y, pull, growth[U(p)], c, spherical, average, floor, clock
-        )
-        other += adjust_entry(
-            table, j, x, r, -pull, growth[U(length + p)], c, spherical, average, floor, clock
-        )
+        j, x = entry(row, row.start - 1 + p)
+        checked += adjust_entry(table, j, x, y, pull, growth[U(p)], how)
+        other += adjust_entry(table, j, x, r, -pull, growth[U(length + p)], how)
     return checked + other
+
+
+class ClassBuffers(NamedTuple):
+    """Memory for one row and all classes, which loops over many classes work in.
+
+    `others` and `shares` have two elements for each entry of the longest row, the constant one
+    included; so has every row of `rival_shares`, one for each competitor. `numbers` has six and
+    `columns` one for each class.
+    """
+
+    others: Any
+    shares: Any
+    rival_shares: Any
+    numbers: Any
+    columns: Any
+
+
+def class_buffers(longest: int, columns: int, competitors: int) -> ClassBuffers:
+    """Buffers for rows of at most `longest` nonzeros."""
+    width = 2 * (longest + 1)
+    return ClassBuffers(
+        np.empty(width),
+        np.empty(width),
+        np.empty((competitors, width)),
+        np.empty((6, columns)),
+        np.empty(columns, np.int64),
+    )
+
+
+CLASS_BUFFERS = types.NamedTuple(
+    [array(f8), array(f8), array(f8, 2), array(f8, 2), array(i8)], ClassBuffers
+)

@@ -13,64 +13,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import register_jitable
 
+from sureline.kernels.arguments import REAL, array, f8, flag, given, i8
 from sureline.kernels.code_cache import open_cache
 from sureline.kernels.numba_internals import PLAIN, Pointer, compile_function, entry_point
+from sureline.kernels.type_check import CHECKED, checked
 
-REAL = {"float32": types.float32, "float64": types.float64}
-f8, i8, flag = types.float64, types.int64, types.boolean
+__all__ = ["REAL", "Kernel", "array", "compiled", "f8", "flag", "given", "i8", "pointer"]
 
-STEP = types.UniTuple(f8, 2)(f8, f8, f8, f8, f8)
-JOINT = flag(
-    *(types.Array(f8, 1, "C"), f8, types.Array(f8, 1, "C"), types.Array(f8, 1, "C")),
-    *(types.Array(f8, 2, "A"), f8, f8, f8, types.Array(f8, 1, "C"), types.Array(f8, 1, "C")),
-)
-EXACT = f8(f8, f8, types.Array(f8, 1, "C"), f8, f8, f8, f8, f8)
-
-
-def array(item: Any, ndim: int = 1) -> Any:
-    """A contiguous array that a kernel writes to."""
-    return types.Array(item, ndim, "C")
-
-
-def given(item: Any, ndim: int = 1) -> Any:
-    """A contiguous array that a kernel only reads, so that read-only memory will do."""
-    return types.Array(item, ndim, "C", readonly=True)
-
-
-def rows(real: Any) -> tuple[Any, ...]:
-    """The three arrays of sparse rows: indptr, indices, data."""
-    return given(i8), given(types.int32), given(real)
-
-
-def examples(real: Any) -> tuple[Any, ...]:
-    """Rows with their signs and weights, and the order in which to learn them."""
-    return (*rows(real), given(f8), given(f8), given(i8))
-
-
-def labelled(real: Any) -> tuple[Any, ...]:
-    """As `examples` for many classes, with columns in place of signs."""
-    return (*rows(real), given(i8), given(f8), given(i8))
-
-
-def own_row(real: Any, kind: Any) -> tuple[Any, ...]:
-    """What a rule's own row functions are given; `kind` of array holds what is learned."""
-    _, indices, data = rows(real)
-    return i8, i8, indices, data, kind(real, 3), i8, kind(i8, 2), i8, f8, given(f8)
-
-
-@cache
-def own_score(real: Any) -> Any:
-    """The signature of a rule's own score."""
-    return f8(*own_row(real, given))
-
-
-@cache
-def own_update(real: Any) -> Any:
-    """The signature of a rule's own update."""
-    return flag(*own_row(real, array), f8, f8, f8)
+LOOP = "-loop"
 
 
 @cache
@@ -105,7 +57,7 @@ def pointer(
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A loop over rows and, for a given kind of number, its signature; and if it `allocates`."""
+    """A loop over rows, its signature for a given type of number, and whether it `allocates`."""
 
     function: Callable[..., Any]
     signature: Callable[[Any], Any]
@@ -113,16 +65,30 @@ class Kernel:
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def compiled(self, dtype: str) -> Any:
-        """The loop for states of `dtype`, ``"float32"`` or ``"float64"``."""
+        """The loop for models of `dtype`, ``"float32"`` or ``"float64"``.
+
+        It checks the types of its arguments, as long as none of them is a NamedTuple.
+        """
         made = self._made.get(dtype)
         if made is None:  # making the signature for every call would cost more than the call
             made = compiled(self.function, self.signature(REAL[dtype]), (), self.allocates)
-            if PLAIN:  # whole numbers overflow on purpose, of which compiled loops do not warn
+            if PLAIN:  # integers overflow on purpose, of which compiled loops do not warn
                 made = np.errstate(over="ignore")(made)
             self._made[dtype] = made
         return made
 
-    def unchecked(self, dtype: str) -> Any:
-        """The same for arguments that it has been called with: their types are not looked at."""
-        made = self.compiled(dtype)
-        return made if PLAIN else entry_point(made)
+    def loop(self, dtype: str) -> Any:
+        """The same loop without the check of types, for arguments whose types are certain.
+
+        To check NamedTuples of arrays, Numba needs 5 µs, longer than learning a short row takes.
+        With SURELINE_CHECK_TYPES=1 in the environment, as in the tests, types are checked here.
+        """
+        made = self._made.get(dtype + LOOP)
+        if made is None:
+            made = self.compiled(dtype)
+            if not PLAIN:
+                made = entry_point(made)
+            if CHECKED:
+                made = checked(made, self.signature(REAL[dtype]))
+            self._made[dtype + LOOP] = made
+        return made

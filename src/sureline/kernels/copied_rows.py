@@ -1,310 +1,286 @@
-"""Informed priors, and curves that follow, for the loops that know of neither.
+"""Informed priors and calibrators for the loops that handle neither.
 
-A row is learned on a copy of its own few entries, opened as `informed` tells; then it is closed
-again. That serves every projection and every scheme; those that most models have are in `informed`.
+A row is learned on a copy of its few entries, opened under the prior as in `informed_prior`, and
+written back. That serves every projection and every scheme; `informed_prior` has faster loops for
+those that most models use.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof
+from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.calibration import follow
-from sureline.kernels.class_counts import count_row, uncount_row
-from sureline.kernels.compiling import (
+from sureline.kernels.arguments import (
     EXACT,
     JOINT,
-    STEP,
-    Kernel,
+    PRIOR,
+    SCHEME,
+    STEP_RULE,
+    Examples,
+    ModelArrays,
+    Prior,
+    Rows,
+    Scheme,
+    StepRule,
     array,
+    examples,
     f8,
-    flag,
-    given,
     i8,
+    model_arrays,
 )
+from sureline.kernels.calibration import follow
+from sureline.kernels.class_columns import CLASS_BUFFERS, ClassBuffers
+from sureline.kernels.class_counts import count_row, uncount_row
+from sureline.kernels.compiling import Kernel
 from sureline.kernels.diagonal import learn_diagonal, learn_exact
-from sureline.kernels.indexing import entry_at, next_row, row_at
-from sureline.kernels.informed_prior import fetch_row, learned, open_entry, prior_of, share_tokens
+from sureline.kernels.informed_prior import fetch_row, open_entry, prior_of, share_tokens
 from sureline.kernels.numba_internals import Callee
 from sureline.kernels.one_vs_rest import learn_one_vs_rest
+from sureline.kernels.positions import entry_at, next_row, row_at
 from sureline.kernels.rivals import BEST, L2, ONE_VS_REST, learn_rivals
 
-# The loops that learn a copy of one row are those that learn many.
+# The loops that learn the copy of one row are those that learn many rows.
 for _loop in (learn_diagonal, learn_exact, learn_one_vs_rest, learn_rivals):
     register_jitable(_loop)
 
 
+class RowCopy(NamedTuple):
+    """A row by itself, opened: its example, its part of the table, and that before learning.
+
+    `shares` and `squares` are what `share_tokens` and `prior_of` write; `scores` has four elements
+    per class for the calibrator.
+    """
+
+    example: Examples
+    entries: Any
+    before: Any
+    shares: Any
+    squares: Any
+    scores: Any
+
+
+def row_copy(longest: int, columns: int) -> RowCopy:
+    """Memory for rows of at most `longest` nonzeros."""
+    rows = Rows(np.zeros(2, np.int64), np.arange(longest, dtype=np.int32), np.empty(longest))
+    first = np.zeros(1, np.int64)
+    return RowCopy(
+        Examples(rows, np.zeros(1, np.int64), np.ones(1), first, first),
+        np.empty((longest + 1, 2, columns)),
+        np.empty((longest + 1, 2, columns)),
+        np.empty((3, columns)),
+        np.empty((longest + 1, columns)),
+        np.empty((4, max(columns, 2))),
+    )
+
+
 @register_jitable
 def open_row(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    known: int,
-    inverse: float,
-    room: Any,
+    row: tuple[int, int], rows: Rows, model: ModelArrays, prior: Prior, known: int, copy: RowCopy
 ) -> None:
-    """Copy a row's entries and values, of the first `known` columns; `informed`: opened."""
-    ground, squares, opened, before, values = room
-    if informed:
-        share_tokens(tokens, ground[:, :known])
+    """Copy a row's values and its entries, of the first `known` columns, opened if informed."""
+    start, stop = row
+    entries, before, shares = copy.entries, copy.before, copy.shares[:, :known]
+    table, values = model.table, copy.example.rows.data
+    copy.example.rows.indptr[1] = stop - start
+    if prior.informed:
+        classes = max(known, 2)  # two classes share one column
+        share_tokens(model.class_tokens[:classes], shares)
     for slot in range(2):
         for column in range(known):
-            before[0, slot, column] = opened[0, slot, column] = table[0, slot, column]
+            before[0, slot, column] = entries[0, slot, column] = table[0, slot, column]
     for k in range(start, stop):
-        u, j = k - start + 1, entry_at(indices, k)
-        if informed:
-            prior_of(tallies[j], ground[:, :known], squares[u, :known])
+        u, j = k - start + 1, entry_at(rows.indices, k)
+        squares = copy.squares[u, :known]
+        if prior.informed:
+            prior_of(model.class_counts[j], shares, squares)
         else:
-            squares[u, :known] = 1.0
-        open_entry(table[j], squares[u, :known], inverse, opened[u])
-        values[u - 1] = data[k]
+            squares[:] = 1.0
+        open_entry(table[j], squares, prior.inverse, entries[u])
+        values[u - 1] = rows.data[k]
         for slot in range(2):
             for column in range(known):
-                before[u, slot, column] = opened[u, slot, column]
+                before[u, slot, column] = entries[u, slot, column]
 
 
 @register_jitable
 def close_row(
-    start: int, stop: int, indices: Any, table: Any, known: int, inverse: float, room: Any
+    row: tuple[int, int], rows: Rows, table: Any, known: int, inverse: float, copy: RowCopy
 ) -> None:
-    """Put back what learning has changed of a row's copy, without the prior."""
-    _, squares, opened, before, _ = room
+    """Write back what learning has changed of a row's copy, without the prior."""
+    start, stop = row
+    entries, before = copy.entries, copy.before
     for column in range(known):
-        table[0, 0, column], table[0, 1, column] = opened[0, 0, column], opened[0, 1, column]
+        table[0, 0, column], table[0, 1, column] = entries[0, 0, column], entries[0, 1, column]
     for k in range(start, stop):
-        u, j = k - start + 1, entry_at(indices, k)
+        u, j = k - start + 1, entry_at(rows.indices, k)
         for column in range(known):
-            mean, variance = opened[u, 0, column], opened[u, 1, column]
+            mean, variance = entries[u, 0, column], entries[u, 1, column]
             if mean != before[u, 0, column] or variance != before[u, 1, column]:
-                shift = inverse * (1.0 - 1.0 / squares[u, column])
+                shift = inverse * (1.0 - 1.0 / copy.squares[u, column])
                 S = 1.0 / (1.0 / variance + shift)
                 table[j, 0, column] = mean * (S / variance)
                 table[j, 1, column] = S
 
 
 @register_jitable
-def follow_row(
-    length: int, constant: float, known: int, code: int, curve: Any, room: Any, scores: Any
-) -> None:
-    """Let the curve of probabilities learn from a row that is open but not learned yet.
-
-    `scores` has four places for each class.
-    """
-    opened, values = room[2], room[4]
+def follow_row(constant: float, known: int, code: int, calibrator: Any, copy: RowCopy) -> None:
+    """Let the calibrator learn from a row that is opened but not learned yet."""
+    entries, values = copy.entries, copy.example.rows.data
     shared = known == 1  # two classes
-    told = scores[0, : 2 if shared else known]
+    scores = copy.scores[0, : 2 if shared else known]
     for column in range(known):
-        told[column] = constant * opened[0, 0, column]
-    for u in range(length):
+        scores[column] = constant * entries[0, 0, column]
+    for u in range(copy.example.rows.indptr[1]):
         for column in range(known):
-            told[column] += opened[u + 1, 0, column] * values[u]
+            scores[column] += entries[u + 1, 0, column] * values[u]
     if shared:
-        told[1], told[0] = told[0], -told[0]
-    follow(told, code, curve, scores[1:])
+        scores[1], scores[0] = scores[0], -scores[0]
+    follow(scores, code, calibrator, copy.scores[1:])
 
 
-def _opened_room(longest: int, columns: int) -> Any:
-    """Where rows are opened: shares, s², entries, the same as they were, and values."""
-    return (
-        np.empty((3, columns)),
-        np.empty((longest + 1, columns)),
-        np.empty((longest + 1, 2, columns)),
-        np.empty((longest + 1, 2, columns)),
-        np.empty(longest),
+@register_jitable
+def model_of(table: Any, model: ModelArrays) -> ModelArrays:
+    """The same model with another table."""
+    return ModelArrays(
+        table,
+        model.covariance,
+        model.stamps,
+        model.counters,
+        model.class_counts,
+        model.class_tokens,
+        model.calibrator,
+        model.noise_sums,
     )
 
 
-def _one_row(longest: int) -> Any:
-    """One row by itself: where it ends, its numbers, its sign, its weight, and its place."""
-    numbers = np.arange(longest, dtype=np.int32)
-    return np.zeros(2, np.int64), numbers, np.ones(1), np.ones(1), np.zeros(1, np.int64)
-
-
-def two_rooms(longest: int) -> tuple[Any, ...]:
-    """Where `learn_two_opened` keeps a row: opened, by itself, what is told, and sums."""
-    row = _opened_room(longest, 1), _one_row(longest)
-    return *row, np.empty((4, 2)), np.empty(longest + 1)
-
-
-def many_rooms(longest: int, columns: int, competitors: int) -> tuple[Any, ...]:
-    """Where `learn_many_opened` keeps a row, and what the loops within it need."""
-    width = 2 * (longest + 1)
-    row = _opened_room(longest, columns), _one_row(longest)
-    rule = np.empty(width), np.empty(width), np.empty((competitors, width))
-    classes = np.empty((6, columns)), np.empty(columns, np.int64)
-    return *row, np.empty((4, columns)), np.zeros(1, np.int64), *rule, *classes
-
-
-def learn_two_opened(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    counting: bool,
-    curve: Any,
-    rooms: Any,
-    inverse: float,
-    constant: float,
-    step: Any,
+def learn_two_copied(
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
     exact: Any,
-    a: float,
-    b: float,
-    share: bool,
+    prior: Prior,
     projection: int,
-    floor: float,
-    errors: Any,
-    counts: Any,
+    copy: RowCopy,
+    rest: Any,
 ) -> int:
     """Learn two classes, which share a column; return the row that overflowed, or -1.
 
-    The arguments are those of `learn_two` in `informed`; `two_rooms` makes the `rooms`.
+    The buffer `rest` is longer than the longest row by one.
     """
-    room, row, told, rest = rooms
-    kept, following = (table, tallies, informed), curve.size > 0
-    opened, values = room[2], room[4]
-    ends, numbers, sign, weigh, first = row
+    rows, order, example = examples.rows, examples.order, copy.example
+    counts, tokens, counters = model.class_counts, model.class_tokens, model.counters
+    two = model_of(copy.entries[:, :, 0], model)
     for at in range(order.size):
         i = order[at]
-        start, stop = row_at(indptr, i)
-        ahead, end = next_row(at, order, indptr)
-        fetch_row(ahead, end, indices, *kept)
-        if informed and not counting:
-            uncount_row(start, stop, indices, tallies, tokens, codes[i])
-        open_row(start, stop, indices, data, table, tallies, tokens[:2], informed, 1, inverse, room)
-        if following:
-            follow_row(stop - start, constant, 1, codes[i], curve, room, told)
-        ends[1], sign[0], weigh[0] = stop - start, 1.0 if codes[i] == 1 else -1.0, weight[i]
-        updates = counts[0]
-        two = opened[:, :, 0]
+        row, code = row_at(rows.indptr, i), examples.codes[i]
+        ahead, end = next_row(at, order, rows.indptr)
+        fetch_row(ahead, end, rows.indices, model, prior.informed)
+        if prior.informed and not prior.counting:
+            uncount_row(row[0], row[1], rows.indices, counts, tokens, code)
+        open_row(row, rows, model, prior, 1, copy)
+        if model.calibrator.size:
+            follow_row(rule.constant, 1, code, model.calibrator, copy)
+        example.codes[0], example.weight[0] = code, examples.weight[i]
+        updates = counters[0]
         if projection == BEST:
-            failed = learn_exact(
-                ends, numbers, values, sign, weigh, first, two, constant, step, exact, a, b, share,
-                floor, rest, errors, counts,
-            )  # fmt: skip
+            failed = learn_exact(example, two, rule, exact, rest)
         else:
-            failed = learn_diagonal(
-                ends, numbers, values, sign, weigh, first, two, constant, step, a, b, share,
-                projection == L2, floor, rest, errors, counts,
-            )  # fmt: skip
+            failed = learn_diagonal(example, two, rule, projection == L2, rest)
         if failed >= 0:
             return int(i)
-        if counts[0] != updates:
-            close_row(start, stop, indices, table, 1, inverse, room)
-        if informed:
-            count_row(start, stop, indices, tallies, tokens, codes[i])
+        if counters[0] != updates:
+            close_row(row, rows, model.table, 1, prior.inverse, copy)
+        if prior.informed:
+            count_row(row[0], row[1], rows.indices, counts, tokens, code)
     return -1
 
 
-def learn_many_opened(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    counting: bool,
-    curve: Any,
-    rooms: Any,
-    inverse: float,
-    rank: Any,
-    known: int,
-    competitors: int,
-    constant: float,
-    step: Any,
+def learn_many_copied(
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
     exact: Any,
     joint: Any,
-    a: float,
-    b: float,
-    share: bool,
-    scheme: int,
-    projection: int,
-    floor: float,
-    errors: Any,
-    counts: Any,
+    scheme: Scheme,
+    prior: Prior,
+    known: int,
+    copy: RowCopy,
+    buffers: ClassBuffers,
 ) -> int:
     """Learn many classes, each against the rest or a row's class against its rivals.
 
-    Returns the row that overflowed, or -1. `many_rooms` makes the `rooms`.
+    Returns the row that overflowed, or -1.
     """
-    room, row, told, code, others, w_y, w_r, scores, moving = rooms
-    kept, following = (table, tallies, informed), curve.size > 0
-    opened, values = room[2], room[4]
-    ends, numbers, _, weigh, first = row
+    rows, order, single = examples.rows, examples.order, copy.example
+    counts, tokens, counters = model.class_counts, model.class_tokens, model.counters
+    example = Examples(single.rows, single.codes, single.weight, single.order, examples.rank, 0)
+    many = model_of(copy.entries, model)
     for at in range(order.size):
         i = order[at]
-        start, stop = row_at(indptr, i)
-        ahead, end = next_row(at, order, indptr)
-        fetch_row(ahead, end, indices, *kept)
-        if informed and not counting:
-            uncount_row(start, stop, indices, tallies, tokens, codes[i])
-        now = max(known, codes[i] + 1)
-        if now < 2:  # nothing to tell apart
+        row, code = row_at(rows.indptr, i), examples.codes[i]
+        ahead, end = next_row(at, order, rows.indptr)
+        fetch_row(ahead, end, rows.indices, model, prior.informed)
+        if prior.informed and not prior.counting:
+            uncount_row(row[0], row[1], rows.indices, counts, tokens, code)
+        now = max(known, code + 1)
+        if now < 2:  # no rival yet
             known = now
-            if informed:
-                count_row(start, stop, indices, tallies, tokens, codes[i])
+            if prior.informed:
+                count_row(row[0], row[1], rows.indices, counts, tokens, code)
             continue
-        open_row(
-            start, stop, indices, data, table, tallies, tokens[:now], informed, now, inverse, room
-        )
-        if following:
-            follow_row(stop - start, constant, now, codes[i], curve, room, told)
-        ends[1], code[0], weigh[0] = stop - start, codes[i], weight[i]
-        updates = counts[0]
-        if scheme == ONE_VS_REST:
-            failed = learn_one_vs_rest(
-                ends, numbers, values, code, weigh, first, opened, known, constant, step, exact,
-                a, b, share, projection, False, floor, 0, others, w_y, scores, moving, errors,
-                counts,
-            )  # fmt: skip
+        open_row(row, rows, model, prior, now, copy)
+        if model.calibrator.size:
+            follow_row(rule.constant, now, code, model.calibrator, copy)
+        example.codes[0], example.weight[0] = code, examples.weight[i]
+        updates = counters[0]
+        if scheme.kind == ONE_VS_REST:
+            failed = learn_one_vs_rest(example, many, rule, exact, scheme, known, 0, buffers)
         else:
-            failed = learn_rivals(
-                ends, numbers, values, code, weigh, first, opened, rank, known, competitors,
-                constant, step, exact, joint, a, b, share, scheme, projection, False, floor, 0,
-                others, w_y, w_r, scores, moving, errors, counts,
-            )  # fmt: skip
+            failed = learn_rivals(example, many, rule, exact, joint, scheme, known, 0, buffers)
         if failed >= 0:
             return int(i)
-        if counts[0] != updates:
-            close_row(start, stop, indices, table, now, inverse, room)
+        if counters[0] != updates:
+            close_row(row, rows, model.table, now, prior.inverse, copy)
         known = now
-        if informed:
-            count_row(start, stop, indices, tallies, tokens, codes[i])
+        if prior.informed:
+            count_row(row[0], row[1], rows.indices, counts, tokens, code)
     return -1
 
 
-step_, exact_, joint_ = (Callee(kind) for kind in (STEP, EXACT, JOINT))
+_ROWS = types.NamedTuple([array(i8), array(types.int32), array(f8)], Rows)
+_EXAMPLE = types.NamedTuple([_ROWS, array(i8), array(f8), array(i8), array(i8), i8], Examples)
+ROW_COPY = types.NamedTuple(
+    [_EXAMPLE, array(f8, 3), array(f8, 3), array(f8, 2), array(f8, 2), array(f8, 2)], RowCopy
+)
 
-TWO_ROOMS, MANY_ROOMS = typeof(two_rooms(1)), typeof(many_rooms(1, 1, 1))
-
-LEARN_TWO_OPENED = Kernel(
-    learn_two_opened,
+LEARN_TWO_COPIED = Kernel(
+    learn_two_copied,
     lambda real: i8(
-        *(*learned(real, TWO_ROOMS), f8, step_, exact_, f8, f8, flag, i8, f8),
-        *(array(f8), array(i8)),
+        examples(real),
+        model_arrays(real),
+        STEP_RULE,
+        Callee(EXACT),
+        PRIOR,
+        i8,
+        ROW_COPY,
+        array(f8),
     ),
 )
-LEARN_MANY_OPENED = Kernel(
-    learn_many_opened,
+LEARN_MANY_COPIED = Kernel(
+    learn_many_copied,
     lambda real: i8(
-        *(*learned(real, MANY_ROOMS), given(i8), i8, i8, f8, step_, exact_, joint_),
-        *(f8, f8, flag, i8, i8, f8, array(f8), array(i8)),
+        examples(real),
+        model_arrays(real),
+        STEP_RULE,
+        Callee(EXACT),
+        Callee(JOINT),
+        SCHEME,
+        PRIOR,
+        i8,
+        ROW_COPY,
+        CLASS_BUFFERS,
     ),
 )

@@ -1,4 +1,4 @@
-"""Learning with one mean and one variance a feature, side by side in the table.
+"""Learning with one mean and one variance per feature, side by side in the table.
 
 Row 0 of the table is the constant feature. A rule turns the margin m and its variance v into the
 step t and the precision gain E; how E reaches the variances is the choice of projection.
@@ -7,24 +7,28 @@ step t and the precision gain E; how E reaches the variances is the choice of pr
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import (
+from sureline.kernels.arguments import (
     EXACT,
-    STEP,
-    Kernel,
+    STEP_RULE,
+    Examples,
+    ModelArrays,
+    StepRule,
     array,
     examples,
     f8,
     flag,
     i8,
+    model_arrays,
 )
-from sureline.kernels.indexing import entry_at, next_row, row_at
-from sureline.kernels.noise import follow_error
+from sureline.kernels.compiling import Kernel
+from sureline.kernels.noise import row_constant
 from sureline.kernels.numba_internals import Callee
+from sureline.kernels.positions import entry_at, next_row, row_at
 from sureline.kernels.prefetch import prefetch
 
 # Between this and its inverse nothing overflows that is computed with as many digits as are kept.
@@ -36,28 +40,34 @@ HUGE = 1e300
 
 
 @register_jitable
+def sign_of(code: int) -> float:
+    """The sign of the first or the second of two classes."""
+    return 1.0 if code == 1 else -1.0
+
+
+@register_jitable
 def shared(t: float, E: float, c: float) -> tuple[float, float]:
     """The step that goes the share c of the way from the old Gaussian to the new one."""
     return c * t * ((1.0 + E) / (1.0 + c * E)), c * E
 
 
-@register_jitable
-def move_row(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    table: Any,
-    pull: Any,
-    gain: Any,
-    floor: Any,
-    one: Any,
-    zero: Any,
-) -> Any:
-    """Move the means and variances of a row's features (KL), in the kind of number of `pull`.
+class Move(NamedTuple):
+    """How far a row moves the means and variances of its features (KL), in one type of number."""
 
-    Returns the sum of the means, which tells whether one has overflowed.
+    pull: Any
+    gain: Any
+    floor: Any
+    one: Any
+    zero: Any
+
+
+@register_jitable
+def move_row(start: int, stop: int, indices: Any, data: Any, table: Any, move: Move) -> Any:
+    """Move the means and variances of a row's features, computed in the type of `move`.
+
+    Returns the sum of the means, which is not finite if one of them has overflowed.
     """
+    pull, gain, floor, one, zero = move
     total = zero
     for k in range(start, stop):
         j = entry_at(indices, k)
@@ -70,35 +80,22 @@ def move_row(
 
 
 def learn_diagonal(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    sign: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    constant: float,
-    step: Any,
-    a: float,
-    b: float,
-    share: bool,
-    drop: bool,
-    floor: float,
-    rest: Any,
-    errors: Any,
-    counts: Any,
+    examples: Examples, model: ModelArrays, rule: StepRule, drop: bool, rest: Any
 ) -> int:
-    """Learn rows in `order`; return the row whose numbers overflowed, or -1.
+    """Learn two classes; return the row whose numbers overflowed, or -1.
 
-    `drop` keeps the diagonal of the covariance (L2), otherwise that of the precision (KL); `rest`
-    has room for the longest row. Adds the updates and the mistakes to `counts`. Where `errors` has
-    room, the rule's first constant follows them.
+    `drop` keeps the diagonal of the covariance (L2), otherwise that of the precision (KL). The
+    buffer `rest` is as long as the longest row.
     """
+    indptr, indices, data = examples.rows.indptr, examples.rows.indices, examples.rows.data
+    order, table, counters = examples.order, model.table, model.counters
+    constant, step, b = rule.constant, rule.step, rule.b
+    share, floor = rule.share, rule.floor
     for q in range(order.size):
         i = order[q]
         start, stop = row_at(indptr, i)
         ahead, end = next_row(q, order, indptr)
-        y, c = sign[i], weight[i]
+        y, c = sign_of(examples.codes[i]), examples.weight[i]
         m = constant * np.float64(table[0, 0])
         v = constant * np.float64(table[0, 1])
         for k in range(start, stop):
@@ -114,15 +111,14 @@ def learn_diagonal(
         if not math.isfinite(m + v):
             return int(i)
         if m <= 0.0:
-            counts[1] += 1
-        if errors.size:
-            a = follow_error(errors, m)
+            counters[1] += 1
+        a = row_constant(rule.a, model.noise_sums, m)
         if v <= TINY:
             continue
         t, E = step(m, v, 1.0 if share else c, a, b)
         if t == 0.0 and E == 0.0:
             continue
-        counts[0] += 1
+        counters[0] += 1
         E = min(E, HUGE)
         if share and c != 1.0:
             t, E = shared(t, E, c)
@@ -152,12 +148,11 @@ def learn_diagonal(
             pull, gain = t * inverse, min(E * inverse, HUGE)
             if MILD < v < 1.0 / MILD and abs(pull) < 1.0 / MILD and gain < 1.0 / MILD:
                 real = table.dtype.type
-                checked = move_row(
-                    *(start, stop, indices, data, table, real(pull), real(gain), real(floor)),
-                    *(real(1.0), real(0.0)),
-                )
+                move = Move(real(pull), real(gain), real(floor), real(1.0), real(0.0))
+                checked = move_row(start, stop, indices, data, table, move)
             else:
-                checked = move_row(start, stop, indices, data, table, pull, gain, floor, 1.0, 0.0)
+                move = Move(pull, gain, floor, 1.0, 0.0)
+                checked = move_row(start, stop, indices, data, table, move)
         if not math.isfinite(checked + table[0, 0]):
             return int(i)
     return -1
@@ -170,33 +165,21 @@ def dropped(others: float, E: float) -> float:
 
 
 def learn_exact(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    sign: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    constant: float,
-    step: Any,
-    exact: Any,
-    a: float,
-    b: float,
-    share: bool,
-    floor: float,
-    room: Any,
-    errors: Any,
-    counts: Any,
+    examples: Examples, model: ModelArrays, rule: StepRule, exact: Any, shares: Any
 ) -> int:
-    """As `learn_diagonal`, with the optimum among diagonal covariances, which `exact` finds.
+    """As `learn_diagonal`, with the optimum among diagonal covariances, which `exact` computes.
 
-    `room` has a place for the constant feature and for each feature of the longest row.
+    The buffer `shares` has an element for the constant feature and one for each of the longest
+    row's.
     """
-    for i in order:
+    indptr, indices, data = examples.rows.indptr, examples.rows.indices, examples.rows.data
+    table, counters = model.table, model.counters
+    constant, step, b, share = rule.constant, rule.step, rule.b, rule.share
+    for i in examples.order:
         start, stop = row_at(indptr, i)
-        y, c = sign[i], weight[i]
+        y, c = sign_of(examples.codes[i]), examples.weight[i]
         m = constant * np.float64(table[0, 0])
-        w = room[: stop - start + 1]
+        w = shares[: stop - start + 1]
         w[0] = constant * np.float64(table[0, 1])
         v = w[0]
         for k in range(start, stop):
@@ -208,15 +191,14 @@ def learn_exact(
         if not math.isfinite(m + v):
             return int(i)
         if m <= 0.0:
-            counts[1] += 1
-        if errors.size:
-            a = follow_error(errors, m)
+            counters[1] += 1
+        a = row_constant(rule.a, model.noise_sums, m)
         if v <= TINY:
             continue
         t, E = step(m, v, 1.0 if share else c, a, b)
         if t == 0.0 and E == 0.0:
             continue
-        counts[0] += 1
+        counters[0] += 1
         t = exact(m, v, w, t, min(E, HUGE), c, a, b)
         if share and c != 1.0:
             t *= c
@@ -232,7 +214,7 @@ def learn_exact(
             s, growth = np.float64(table[j, 1]), min(w[k - start + 1], HUGE)
             reached = 1.0 + c * (growth - 1.0)
             table[j, 0] += y * t * (s * x * inverse) * (growth / reached)
-            table[j, 1] = max(s / reached, floor)
+            table[j, 1] = max(s / reached, rule.floor)
             checked += table[j, 0]
         if not math.isfinite(checked):
             return int(i)
@@ -241,35 +223,9 @@ def learn_exact(
 
 LEARN_DIAGONAL = Kernel(
     learn_diagonal,
-    lambda real: i8(
-        *examples(real),
-        array(real, 2),
-        f8,
-        Callee(STEP),
-        f8,
-        f8,
-        flag,
-        flag,
-        f8,
-        array(f8),
-        array(f8),
-        array(i8),
-    ),
+    lambda real: i8(examples(real), model_arrays(real, 2), STEP_RULE, flag, array(f8)),
 )
 LEARN_EXACT = Kernel(
     learn_exact,
-    lambda real: i8(
-        *examples(real),
-        array(real, 2),
-        f8,
-        Callee(STEP),
-        Callee(EXACT),
-        f8,
-        f8,
-        flag,
-        f8,
-        array(f8),
-        array(f8),
-        array(i8),
-    ),
+    lambda real: i8(examples(real), model_arrays(real, 2), STEP_RULE, Callee(EXACT), array(f8)),
 )

@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.calibration import follow
-from sureline.kernels.class_columns import margin_of, rank_rivals, score_classes
-from sureline.kernels.compiling import (
-    STEP,
-    Kernel,
+from sureline.kernels.arguments import (
+    STEP_RULE,
+    Examples,
+    ModelArrays,
+    Row,
+    Rows,
+    StepRule,
     array,
     examples,
     f8,
-    flag,
     given,
     i8,
-    labelled,
+    model_arrays,
     rows,
 )
-from sureline.kernels.diagonal import HUGE, TINY, shared
-from sureline.kernels.noise import follow_error
-from sureline.kernels.numba_internals import Callee
-from sureline.kernels.scoring import LARGE, SMALL, largest
+from sureline.kernels.calibration import follow
+from sureline.kernels.class_columns import margin_of, rank_rivals, score_classes
+from sureline.kernels.compiling import Kernel
+from sureline.kernels.custom_rule import row_of
+from sureline.kernels.diagonal import HUGE, TINY, shared, sign_of
+from sureline.kernels.noise import row_constant
+from sureline.kernels.one_vs_rest import beaten
+from sureline.kernels.scores import LARGE, SMALL, largest
 
 
 @register_jitable(fastmath={"contract"})
-def times_row(
-    covariance: Any, start: int, stop: int, indices: Any, data: Any, constant: float, out: Any
-) -> float:
+def times_row(covariance: Any, row: Row, out: Any) -> float:
     """Write Σx into `out` and return xᵀΣx.
 
     Four rows of Σ at a time, so that `out` is read and written a quarter as often.
     """
+    start, stop, indices, data, constant = row
     for j in range(out.size):
         out[j] = constant * covariance[0, j]
     rest = stop - (stop - start) % 4
@@ -57,60 +61,57 @@ def times_row(
     return v
 
 
+class FullBuffers(NamedTuple):
+    """Memory for one or two products Σx, and for the vector that is subtracted from Σ."""
+
+    pulls: Any
+    root: Any
+
+
+def full_buffers(size: int, products: int, dtype: str) -> FullBuffers:
+    """Buffers for a covariance of `size` rows, the constant feature's included."""
+    return FullBuffers(np.empty((products, size)), np.empty(size, dtype))
+
+
 def learn_full(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    sign: Any,
-    weight: Any,
-    order: Any,
-    mean: Any,
-    covariance: Any,
-    constant: float,
-    step: Any,
-    a: float,
-    b: float,
-    share: bool,
-    floor: float,
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
     rescale_below: float,
-    pull: Any,
-    root: Any,
-    curve: Any,
-    errors: Any,
-    counts: Any,
+    buffers: FullBuffers,
 ) -> int:
-    """Learn rows in `order`; return the row whose numbers overflowed, or -1.
+    """Learn two classes; return the row whose numbers overflowed, or -1.
 
     The covariance loses a rank-one product of one vector with itself, element by element, so that
     it stays symmetric to the bit. When the mean variance falls below `rescale_below`, mean and
     covariance are scaled up again, which a scale-free rule does not notice; 0 for the others.
-    Before a row is learned, the `curve` of probabilities follows it if there is one.
     """
-    size, told = mean.size, np.empty((4, 2))
-    for i in order:
-        start, stop = indptr[i], indptr[i + 1]
-        y, c = sign[i], weight[i]
-        v = times_row(covariance, start, stop, indices, data, constant, pull)
-        m = constant * np.float64(mean[0])
-        for k in range(start, stop):
-            m += mean[indices[k] + 1] * np.float64(data[k])
+    mean, covariance = model.table.reshape(model.table.shape[0]), model.covariance[0]
+    size, share, scores = mean.size, rule.share, np.empty((4, 2))
+    pull, root = buffers.pulls[0], buffers.root
+    for i in examples.order:
+        row = row_of(examples.rows, i, rule.constant)
+        y, c = sign_of(examples.codes[i]), examples.weight[i]
+        v = times_row(covariance, row, pull)
+        m = row.constant * np.float64(mean[0])
+        for k in range(row.start, row.stop):
+            m += mean[row.indices[k] + 1] * np.float64(row.data[k])
         if not math.isfinite(m + v):
             return int(i)
-        if curve.size:
-            told[0, 0], told[0, 1] = -m, m
-            follow(told[0], 1 if y > 0.0 else 0, curve, told[1:])
+        if model.calibrator.size:
+            scores[0, 0], scores[0, 1] = -m, m
+            follow(scores[0], examples.codes[i], model.calibrator, scores[1:])
         m *= y
         if m <= 0.0:
-            counts[1] += 1
-        if errors.size:
-            a = follow_error(errors, m)
+            model.counters[1] += 1
+        a = row_constant(rule.a, model.noise_sums, m)
         v = at_least(v, pull, covariance)
         if v <= TINY:
             continue
-        t, E = step(m, v, 1.0 if share else c, a, b)
+        t, E = rule.step(m, v, 1.0 if share else c, a, rule.b)
         if t == 0.0 and E == 0.0:
             continue
-        counts[0] += 1
+        model.counters[0] += 1
         E = min(E, HUGE)
         if share and c != 1.0:
             t, E = shared(t, E, c)
@@ -120,7 +121,7 @@ def learn_full(
             checked += mean[j]
         if not math.isfinite(checked):
             return int(i)
-        trace = subtract(covariance, pull, E, v, floor, root)
+        trace = subtract(covariance, pull, E, v, rule.floor, root)
         if trace < rescale_below * size:
             rescale(mean.reshape(size, 1), covariance.reshape(1, size, size), rescale_below)
     return -1
@@ -174,58 +175,42 @@ def rescale(means: Any, covariances: Any, below: float) -> None:
 
 
 def learn_full_rivals(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    covariance: Any,
-    rank: Any,
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
+    rescale_below: float,
     known: int,
     competitors: int,
-    constant: float,
-    step: Any,
-    a: float,
-    b: float,
-    share: bool,
-    floor: float,
-    rescale_below: float,
-    pulls: Any,
-    root: Any,
-    curve: Any,
-    errors: Any,
-    counts: Any,
+    buffers: FullBuffers,
 ) -> int:
     """As `learn_full` for many classes, each with a covariance of its own; rivals in sequence."""
+    table, covariance, share = model.table, model.covariance, rule.share
     size, columns = table.shape[0], table.shape[2]
-    scores_room, left, told = np.empty(columns), np.empty(columns), np.empty((3, columns))
-    rivals_room = np.empty(columns, np.int64)
-    for i in order:
-        start, stop = indptr[i], indptr[i + 1]
-        row = start, stop, indices, data, constant
-        y, c = codes[i], weight[i]
+    pulls, root = buffers.pulls, buffers.root
+    every, left, parts = np.empty(columns), np.empty(columns), np.empty((3, columns))
+    strongest = np.empty(columns, np.int64)
+    for i in examples.order:
+        row = row_of(examples.rows, i, rule.constant)
+        y, c = examples.codes[i], examples.weight[i]
         new = y >= known
         known = max(known, y + 1)
         if known < 2:
             continue
-        scores = scores_room[:known]
+        scores = every[:known]
         score_classes(row, table, scores, 0, 0)
-        rivals = rivals_room[: min(competitors, known - 1)]
-        rank_rivals(scores, rank, y, rivals, left)
+        rivals = strongest[: min(competitors, known - 1)]
+        rank_rivals(scores, examples.rank, y, rivals, left)
         if new or scores[y] <= scores[rivals[0]]:
-            counts[1] += 1
-        if curve.size:
-            follow(scores, y, curve, told)
-        if errors.size:
-            a = follow_error(errors, scores[y] - scores[rivals[0]])
+            model.counters[1] += 1
+        if model.calibrator.size:
+            follow(scores, y, model.calibrator, parts)
+        a = row_constant(rule.a, model.noise_sums, scores[y] - scores[rivals[0]])
         changed = False
         for q in range(rivals.size):
             r = rivals[q]
             m = margin_of(row, table, y, r) if changed else scores[y] - scores[r]
-            v_y = times_row(covariance[y], start, stop, indices, data, constant, pulls[0])
-            v_r = times_row(covariance[r], start, stop, indices, data, constant, pulls[1])
+            v_y = times_row(covariance[y], row, pulls[0])
+            v_r = times_row(covariance[r], row, pulls[1])
             if not math.isfinite(m + v_y + v_r):
                 return int(i)
             v_y = at_least(v_y, pulls[0], covariance[y])
@@ -233,7 +218,7 @@ def learn_full_rivals(
             v = v_y + v_r
             if v <= TINY:
                 continue
-            t, E = step(m, v, 1.0 if share else c, a, b)
+            t, E = rule.step(m, v, 1.0 if share else c, a, rule.b)
             if t == 0.0 and E == 0.0:
                 continue
             E = min(E, HUGE)
@@ -249,87 +234,113 @@ def learn_full_rivals(
                 return int(i)
             trace = 0.0
             if v_y > TINY:
-                trace = subtract(covariance[y], pulls[0], E * (v_y / v), v_y, floor, root)
+                trace = subtract(covariance[y], pulls[0], E * (v_y / v), v_y, rule.floor, root)
             if v_r > TINY:
-                other = subtract(covariance[r], pulls[1], E * (v_r / v), v_r, floor, root)
+                other = subtract(covariance[r], pulls[1], E * (v_r / v), v_r, rule.floor, root)
                 trace = max(trace, other)
             if trace < rescale_below * size:
                 rescale(table[:, 0, :known], covariance[:known], rescale_below)
-        counts[0] += int(changed)
+        model.counters[0] += int(changed)
     return -1
 
 
-def spread_full(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    covariance: Any,
-    constant: float,
-    pull: Any,
-    deviation: Any,
-) -> None:
-    """The deviation of every row's scores, by column, right also where its square underflows."""
+def learn_full_one_vs_rest(
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
+    rescale_below: float,
+    known: int,
+    buffers: FullBuffers,
+) -> int:
+    """The same for many classes, each against the rest."""
+    table, covariance, share = model.table, model.covariance, rule.share
+    size, columns = table.shape[0], table.shape[2]
+    pulls, root = buffers.pulls, buffers.root
+    every, parts = np.empty(columns), np.empty((3, columns))
+    for i in examples.order:
+        row = row_of(examples.rows, i, rule.constant)
+        y, c = examples.codes[i], examples.weight[i]
+        new = y >= known
+        known = max(known, y + 1)
+        if known < 2:
+            continue
+        scores = every[:known]
+        score_classes(row, table, scores, 0, 0)
+        if new or beaten(scores, y):
+            model.counters[1] += 1
+        if model.calibrator.size:
+            follow(scores, y, model.calibrator, parts)
+        a = row_constant(rule.a, model.noise_sums, scores[y])
+        changed, trace = False, np.inf
+        for column in range(known):
+            sign = 1.0 if column == y else -1.0
+            m = sign * scores[column]
+            v = times_row(covariance[column], row, pulls[0])
+            if not math.isfinite(m + v):
+                return int(i)
+            v = at_least(v, pulls[0], covariance[column])
+            if v <= TINY:
+                continue
+            t, E = rule.step(m, v, 1.0 if share else c, a, rule.b)
+            if t == 0.0 and E == 0.0:
+                continue
+            E = min(E, HUGE)
+            if share and c != 1.0:
+                t, E = shared(t, E, c)
+            changed = True
+            checked = 0.0
+            for j in range(size):
+                table[j, 0, column] += sign * t * (pulls[0, j] / v)
+                checked += table[j, 0, column]
+            if not math.isfinite(checked):
+                return int(i)
+            trace = min(trace, subtract(covariance[column], pulls[0], E, v, rule.floor, root))
+        if trace < rescale_below * size:
+            rescale(table[:, 0, :known], covariance[:known], rescale_below)
+        model.counters[0] += int(changed)
+    return -1
+
+
+def spread_full(rows: Rows, covariance: Any, constant: float, pull: Any, deviation: Any) -> None:
+    """The deviation of every row's scores, by column, also where its square underflows."""
     for i in range(deviation.shape[0]):
-        start, stop = indptr[i], indptr[i + 1]
+        row = row_of(rows, i, constant)
         for column in range(deviation.shape[1]):
-            v = times_row(covariance[column], start, stop, indices, data, constant, pull)
+            v = times_row(covariance[column], row, pull)
             scale = 1.0
             if not SMALL < v < LARGE:
-                scale = largest(start, stop, data, constant)
+                scale = largest(row.start, row.stop, row.data, constant)
                 v = 0.0
                 if scale > 0.0:
                     v = constant / scale * (pull[0] / scale)
-                    for k in range(start, stop):
-                        v += np.float64(data[k]) / scale * (pull[indices[k] + 1] / scale)
+                    for k in range(row.start, row.stop):
+                        v += np.float64(row.data[k]) / scale * (pull[row.indices[k] + 1] / scale)
             deviation[i, column] = scale * math.sqrt(max(v, 0.0))
+
+
+def full_buffers_type(real: Any) -> Any:
+    """The type of `FullBuffers`."""
+    return types.NamedTuple([array(f8, 2), array(real)], FullBuffers)
 
 
 LEARN_FULL = Kernel(
     learn_full,
-    lambda real: i8(
-        *examples(real),
-        array(real),
-        array(real, 2),
-        f8,
-        Callee(STEP),
-        f8,
-        f8,
-        flag,
-        f8,
-        f8,
-        array(f8),
-        array(real),
-        array(f8),
-        array(f8),
-        array(i8),
-    ),
+    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, f8, full_buffers_type(real)),
     allocates=True,
 )
 LEARN_FULL_RIVALS = Kernel(
     learn_full_rivals,
     lambda real: i8(
-        *labelled(real),
-        array(real, 3),
-        array(real, 3),
-        given(i8),
-        i8,
-        i8,
-        f8,
-        Callee(STEP),
-        f8,
-        f8,
-        flag,
-        f8,
-        f8,
-        array(f8, 2),
-        array(real),
-        array(f8),
-        array(f8),
-        array(i8),
+        examples(real), model_arrays(real), STEP_RULE, f8, i8, i8, full_buffers_type(real)
     ),
+    allocates=True,
+)
+LEARN_FULL_ONE_VS_REST = Kernel(
+    learn_full_one_vs_rest,
+    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, f8, i8, full_buffers_type(real)),
     allocates=True,
 )
 SPREAD_FULL = Kernel(
     spread_full,
-    lambda real: types.void(*rows(real), given(real, 3), f8, array(f8), array(f8, 2)),
+    lambda real: types.void(rows(real), given(real, 3), f8, array(f8), array(f8, 2)),
 )

@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from sureline.kernels.compiling import STEP, Kernel, array, examples, f8, flag, i8
-from sureline.kernels.diagonal import TINY
-from sureline.kernels.indexing import entry_at, next_row, row_at
-from sureline.kernels.numba_internals import Callee
+from sureline.kernels.arguments import (
+    STEP_RULE,
+    Examples,
+    ModelArrays,
+    StepRule,
+    examples,
+    flag,
+    i8,
+    model_arrays,
+)
+from sureline.kernels.compiling import Kernel
+from sureline.kernels.diagonal import TINY, sign_of
+from sureline.kernels.positions import entry_at, next_row, row_at
 from sureline.kernels.prefetch import prefetch
 
 
 def learn_spherical(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    sign: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    constant: float,
-    step: Any,
-    a: float,
-    b: float,
-    average: bool,
-    clock: int,
-    counts: Any,
+    examples: Examples, model: ModelArrays, rule: StepRule, average: bool, clock: int
 ) -> int:
-    """Learn rows in `order`; return the row whose numbers overflowed, or -1.
+    """Learn two classes; return the row whose numbers overflowed, or -1.
 
     With `average`, slot 1 gathers every change times the number of examples before it; the average
     of all weight vectors after T examples is then slot 0 less slot 1 over T.
     """
+    rows, order, table = examples.rows, examples.order, model.table
+    indptr, indices, data = rows.indptr, rows.indices, rows.data
+    constant, step, counters = rule.constant, rule.step, model.counters
     for q in range(order.size):
         i = order[q]
         start, stop = row_at(indptr, i)
         ahead, end = next_row(q, order, indptr)
+        y = sign_of(examples.codes[i])
         m = constant * np.float64(table[0, 0])
         v = constant
         for k in range(start, stop):
@@ -50,16 +49,16 @@ def learn_spherical(
                 ahead += 1
         for k in range(ahead, end):
             prefetch(table, entry_at(indices, k))
-        m *= sign[i]
+        m *= y
         if not math.isfinite(m + v):
             return int(i)
         if m <= 0.0:
-            counts[1] += 1
+            counters[1] += 1
         if v > TINY:
-            t, _ = step(m, v, weight[i], a, b)
+            t, _ = step(m, v, examples.weight[i], rule.a, rule.b)
             if t != 0.0:
-                counts[0] += 1
-                pull = sign[i] * (t / v)  # divided first: the perceptron's is then exactly 1
+                counters[0] += 1
+                pull = y * (t / v)  # divided first: the perceptron's is then exactly 1
                 checked = 0.0
                 for k in range(start - 1, stop):
                     if k < start:
@@ -79,15 +78,5 @@ def learn_spherical(
 
 LEARN_SPHERICAL = Kernel(
     learn_spherical,
-    lambda real: i8(
-        *examples(real),
-        array(real, 2),
-        f8,
-        Callee(STEP),
-        f8,
-        f8,
-        flag,
-        i8,
-        array(i8),
-    ),
+    lambda real: i8(examples(real), model_arrays(real, 2), STEP_RULE, flag, i8),
 )

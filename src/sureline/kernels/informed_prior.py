@@ -1,21 +1,20 @@
-"""Learning under a prior that counts of rows tell: naive Bayes as a beginning.
+"""Learning under a prior informed by class counts, with naive Bayes as the start.
 
-From the counts follows how much more often than in all other classes a feature is met in class k,
-as a logarithm,
+The counts give how much more often a feature occurs in class k than in all other classes, as a
+logarithm,
 
     l = log [(α π_k + p) / (α (1 − π_k) + q)] − log [π_k / (1 − π_k)],
 
 with p, q the rows of class k and of the others that have had the feature, π_k the share of class k
 in all tokens, and α one row spread over the classes in proportion. The weight of the feature for
 the class has the prior variance a s², s² = l² + β², where a is the rule's initial variance: naive
-Bayes tells which weights may be large, the rule learns how large they are. A feature that has been
-met equally often everywhere has s = β, whatever its frequency. One that has never been counted has
-s = 1: nothing is known of it.
+Bayes shows which weights may be large, the rule learns how large they are. A feature that is
+equally frequent in all classes has s = β. One that has never been counted has s = 1.
 
-The counts grow while the weights are learned, and the prior with them. So the table holds what does
-not depend on it: the mean M and the variance S that the same evidence would give under the prior
-variance a. The evidence adds 1/S − 1/a to the precision and M/S to precision times mean; under the
-prior variance a s² these are a Gaussian with
+The counts grow while the weights are learned, and the prior with them. So the table holds what
+does not depend on the prior: the mean M and the variance S that the same evidence would give under
+the prior variance a. The evidence adds 1/S − 1/a to the precision and M/S to precision times mean;
+under the prior variance a s² these are a Gaussian with
 
     variance g S and mean g M,    g = s² / (s² + (S/a) (1 − s²)).
 
@@ -24,44 +23,50 @@ projection KL), the evidence gains the same, whatever the prior:
 
     S' = S d,    M' = (M + step) (g + (1 − g) d),    d = 1 / (1 + c x² S).
 
-A row is counted after it is learned: its label plays no part in its own prior. Where it has been
-counted before, in an earlier pass, it is taken out of the counts for as long as it is learned.
+A row is counted after it is learned, so that its label plays no part in its own prior. Where it has
+been counted in an earlier pass, it is taken out of the counts while it is learned. To *open* an
+entry of the table is to compute its mean and variance under the prior.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
+from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.calibration import follow
-from sureline.kernels.class_counts import count_row, uncount_row
-from sureline.kernels.compiling import (
-    STEP,
-    Kernel,
+from sureline.kernels.arguments import (
+    PRIOR,
+    STEP_RULE,
+    Examples,
+    ModelArrays,
+    Prior,
+    Rows,
+    StepRule,
     array,
+    examples,
     f8,
-    flag,
     given,
     i8,
-    labelled,
+    model_arrays,
     rows,
 )
-from sureline.kernels.diagonal import HUGE, TINY, shared
-from sureline.kernels.indexing import entry_at, next_row, row_at
+from sureline.kernels.calibration import follow
+from sureline.kernels.class_counts import count_row, uncount_row
+from sureline.kernels.compiling import Kernel
+from sureline.kernels.diagonal import HUGE, TINY, shared, sign_of
 from sureline.kernels.logarithm import log_ratio
-from sureline.kernels.noise import follow_error
-from sureline.kernels.numba_internals import Callee
+from sureline.kernels.noise import row_constant
 from sureline.kernels.one_vs_rest import FEW, beaten
+from sureline.kernels.positions import entry_at, next_row, row_at
 from sureline.kernels.prefetch import prefetch, prefetch_row
 
 SPREAD_ROWS = 1.0  # α
 LEAST = 0.1  # β
 LONG = 256  # so many numbers at a time are turned into g
-AHEAD = 16  # so many rows ahead an entry is asked for
+AHEAD = 16  # so many rows ahead an entry is prefetched
 
 
 @register_jitable
@@ -101,17 +106,17 @@ def moved(
 
 
 @register_jitable
-def prior_of(tally: Any, ground: Any, squares: Any) -> None:
+def prior_of(counts: Any, ground: Any, squares: Any) -> None:
     """s² of one feature for each column."""
     if squares.size == 1:
-        p, q = np.float64(max(tally[1], 0)), np.float64(max(tally[0], 0))
+        p, q = np.float64(max(counts[1], 0)), np.float64(max(counts[0], 0))
         squares[0] = square_of(p, q, ground, 0)
         return
     total = 0.0
     for column in range(squares.size):
-        total += max(tally[column], 0)
+        total += max(counts[column], 0)
     for column in range(squares.size):
-        p = np.float64(max(tally[column], 0))
+        p = np.float64(max(counts[column], 0))
         squares[column] = square_of(p, total - p, ground, column)
 
 
@@ -126,50 +131,58 @@ def open_entry(kept: Any, squares: Any, inverse: float, opened: Any) -> None:
 
 
 @register_jitable
-def fetch_row(
-    start: int, stop: int, indices: Any, table: Any, tallies: Any, informed: bool
-) -> None:
-    """Ask for the entries of a row that will be opened next."""
-    prefetch_row(start, stop, indices, table)
+def fetch_row(start: int, stop: int, indices: Any, model: ModelArrays, informed: bool) -> None:
+    """Prefetch the entries of a row that will be opened next."""
+    prefetch_row(start, stop, indices, model.table)
     if informed:
-        prefetch_row(start, stop, indices, tallies)
+        prefetch_row(start, stop, indices, model.class_counts)
+
+
+class TwoBuffers(NamedTuple):
+    """Memory for one row of two classes.
+
+    `row` has six lines: means, variances, values, the counts of the second and of the first class,
+    and g. `shares` is what `share_tokens` writes, `scores` what the calibrator works with.
+    """
+
+    row: Any
+    shares: Any
+    scores: Any
 
 
 @register_jitable
 def gather_two(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    table: Any,
-    tallies: Any,
+    row: tuple[int, int],
+    ahead: tuple[int, int],
+    rows: Rows,
+    model: ModelArrays,
     informed: bool,
-    ahead: int,
-    end: int,
-    room: Any,
+    out: Any,
 ) -> None:
-    """Copy what a row of two classes is about: M, S, values and, if `informed`, both counts.
+    """Copy what a row of two classes needs: M, S, values and, if `informed`, both counts.
 
-    Meanwhile the entries of the row from `ahead` to `end`, the next one, are asked for.
+    Meanwhile the entries of the row that is `ahead`, the next one, are prefetched. Both rows are
+    given by where they start and stop.
     """
-    means, spreads, values, yes, no = room[0], room[1], room[2], room[3], room[4]
-    length, left = stop - start, end - ahead
+    means, spreads, values, yes, no = out[0], out[1], out[2], out[3], out[4]
+    table, counts, indices = model.table, model.class_counts, rows.indices
+    start, length, left = row[0], row[1] - row[0], ahead[1] - ahead[0]
     for u in range(max(length, left)):
         if u < length:
             j = entry_at(indices, start + u)
-            means[u], spreads[u], values[u] = table[j, 0, 0], table[j, 1, 0], data[start + u]
+            means[u], spreads[u], values[u] = table[j, 0, 0], table[j, 1, 0], rows.data[start + u]
             if informed:
-                yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+                yes[u], no[u] = max(counts[j, 1], 0), max(counts[j, 0], 0)
         if u < left:
-            prefetch(table, entry_at(indices, ahead + u))
+            prefetch(table, entry_at(indices, ahead[0] + u))
             if informed:
-                prefetch(tallies, entry_at(indices, ahead + u))
+                prefetch(counts, entry_at(indices, ahead[0] + u))
 
 
 @register_jitable
-def moments_two(length: int, room: Any, table: Any, constant: float) -> tuple[float, float]:
-    """The mean and the variance of a row's score, from what was gathered of it."""
-    means, spreads, values, gains = room[0], room[1], room[2], room[5]
+def moments_two(length: int, row: Any, table: Any, constant: float) -> tuple[float, float]:
+    """The mean and the variance of a row's score, from what `gather_two` has copied."""
+    means, spreads, values, gains = row[0], row[1], row[2], row[5]
     m = constant * np.float64(table[0, 0, 0])
     v = constant * np.float64(table[0, 1, 0])
     for u in range(length):
@@ -179,9 +192,9 @@ def moments_two(length: int, room: Any, table: Any, constant: float) -> tuple[fl
 
 
 @register_jitable
-def gain_two(length: int, room: Any, ground: Any, inverse: float) -> None:
-    """Write g of every feature of a row: the last line of `room`, from the lines before it."""
-    spreads, yes, no, gains = room[1], room[3], room[4], room[5]
+def gain_two(length: int, row: Any, ground: Any, inverse: float) -> None:
+    """Write g of every feature of a row: the last line of `row`, from the lines before it."""
+    spreads, yes, no, gains = row[1], row[3], row[4], row[5]
     for u in range(length):
         gains[u] = gain_of(square_of(yes[u], no[u], ground, 0), spreads[u], inverse)
 
@@ -202,26 +215,39 @@ def tile_shares(tokens: Any, tiles: Any) -> None:
             tiles[line, at] = tiles[line, at - known]
 
 
+class RestBuffers(NamedTuple):
+    """Memory for one row of many classes, each against the rest.
+
+    `gains` has g of every feature and class, `tiles` the shares of classes for as many features as
+    `gain_all` takes at a time, `copies` their counts and variances, `numbers` four and `columns`
+    one element per class, `parts` what the calibrator works with.
+    """
+
+    gains: Any
+    tiles: Any
+    copies: Any
+    numbers: Any
+    parts: Any
+    columns: Any
+
+
 @register_jitable
 def gain_all(
     start: int,
     stop: int,
     indices: Any,
-    table: Any,
-    tallies: Any,
+    model: ModelArrays,
     known: int,
-    tiles: Any,
     inverse: float,
-    room: Any,
-    every: Any,
+    buffers: RestBuffers,
 ) -> None:
     """Write g of every feature of a row for every class, class by class within a feature.
 
-    A few features at a time are copied to `room`, so that one long loop serves them all; `tiles`
-    have the shares of their classes. Both are whole arrays, as parts of their lines could not be
-    taken many numbers at once.
+    A few features at a time are copied, so that one long loop serves them all. `tiles` and `copies`
+    are whole arrays, as parts of their lines could not be processed many numbers at once.
     """
-    yes, no, spreads = room[0], room[1], room[2]
+    table, counts, tiles = model.table, model.class_counts, buffers.tiles
+    yes, no, spreads = buffers.copies[0], buffers.copies[1], buffers.copies[2]
     few = at_a_time(known)
     for begin in range(start, stop, few):
         size = 0
@@ -229,14 +255,14 @@ def gain_all(
             j = entry_at(indices, k)
             total = 0.0
             for column in range(known):
-                p = np.float64(max(tallies[j, column], 0))
+                p = np.float64(max(counts[j, column], 0))
                 yes[size + column] = p
                 total += p
             for column in range(known):
                 no[size + column] = total - yes[size + column]
                 spreads[size + column] = table[j, 1, column]
             size += known
-        gains = every[(begin - start) * known :]
+        gains = buffers.gains[(begin - start) * known :]
         for at in range(size):
             gains[at] = gain_of(square_of(yes[at], no[at], tiles, at), spreads[at], inverse)
 
@@ -252,7 +278,7 @@ def weigh_all(means: Any, gains: Any, x: float, scores: Any) -> None:
 def move_all(
     means: Any, spreads: Any, gains: Any, x: float, pull: Any, gain: Any, floor: float
 ) -> None:
-    """Learn what a row tells of one feature, for every class; `pull` and `gain` are over v."""
+    """Learn one feature of a row, for every class; `pull` and `gain` are over v."""
     for column in range(pull.size):
         M, S = np.float64(means[column]), np.float64(spreads[column])
         means[column], spreads[column] = moved(
@@ -260,94 +286,72 @@ def move_all(
         )
 
 
-def two_rooms(longest: int, informed: bool = True) -> tuple[Any, ...]:
-    """Where loops for two classes keep numbers of a row, shares of classes, and what is told.
-
-    Where the prior is not informed, g is 1 for ever.
-    """
-    room = np.empty((6, longest))
+def two_buffers(longest: int, informed: bool = True) -> TwoBuffers:
+    """Buffers for rows of at most `longest` nonzeros; without an informed prior, g stays 1."""
+    row = np.empty((6, longest))
     if not informed:
-        room[5] = 1.0
-    return room, np.empty((3, 1)), np.empty((4, 2))
+        row[5] = 1.0
+    return TwoBuffers(row, np.empty((3, 1)), np.empty((4, 2)))
 
 
-def rest_rooms(longest: int, columns: int, informed: bool = True) -> tuple[Any, ...]:
-    """The same for many: g of all entries, shares, copies, sums, what is told, and who moves."""
-    every, few = np.empty(longest * columns), (3, LONG + columns)
+def rest_buffers(longest: int, columns: int, informed: bool = True) -> RestBuffers:
+    """The same for many classes."""
+    gains, few = np.empty(longest * columns), (3, LONG + columns)
     if not informed:
-        every[:] = 1.0
-    sums = np.empty((4, columns)), np.empty((3, columns)), np.empty(columns, np.int64)
-    return every, np.empty(few), np.empty(few), *sums
-
-
-def open_rooms(columns: int) -> tuple[Any, ...]:
-    """Where `open_entries` keeps numbers of a few entries, shares of classes, and s²."""
-    return np.empty((6, LONG)), np.empty((3, columns)), np.empty(columns)
+        gains[:] = 1.0
+    return RestBuffers(
+        gains,
+        np.empty(few),
+        np.empty(few),
+        np.empty((4, columns)),
+        np.empty((3, columns)),
+        np.empty(columns, np.int64),
+    )
 
 
 def learn_two(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    counting: bool,
-    curve: Any,
-    rooms: Any,
-    inverse: float,
-    constant: float,
-    step: Any,
-    a: float,
-    b: float,
-    share: bool,
-    floor: float,
-    errors: Any,
-    counts: Any,
+    examples: Examples, model: ModelArrays, rule: StepRule, prior: Prior, buffers: TwoBuffers
 ) -> int:
     """Learn two classes, which share a column; return the row that overflowed, or -1.
 
-    If the prior is `informed`, rows are counted after they are learned. Not `counting` says that
-    they have been counted before, so that they must be taken out first. Before a row is learned,
-    the `curve` of probabilities follows it if there is one. `two_rooms` makes the `rooms`.
+    With an informed prior, rows are counted after they are learned; those that have been counted
+    before are taken out first. A calibrator learns from every row before the model does.
     """
-    room, ground, told = rooms
-    means, spreads, values, gains = room[0], room[1], room[2], room[5]
-    following = curve.size > 0
+    rows, order, table, constant = examples.rows, examples.order, model.table, rule.constant
+    counts, tokens, scores = model.class_counts, model.class_tokens, buffers.scores
+    row = buffers.row
+    means, spreads, values, gains = row[0], row[1], row[2], row[5]
+    informed, calibrated, floor = prior.informed, model.calibrator.size > 0, rule.floor
     for at in range(order.size):
         i = order[at]
-        start, stop = row_at(indptr, i)
+        code, c = examples.codes[i], examples.weight[i]
+        start, stop = row_at(rows.indptr, i)
         length = stop - start
-        ahead, end = next_row(at, order, indptr)
-        if informed and not counting:
-            uncount_row(start, stop, indices, tallies, tokens, codes[i])
-        gather_two(start, stop, indices, data, table, tallies, informed, ahead, end, room)
+        ahead = next_row(at, order, rows.indptr)
+        if informed and not prior.counting:
+            uncount_row(start, stop, rows.indices, counts, tokens, code)
+        gather_two((start, stop), ahead, rows, model, informed, row)
         if informed:
-            share_tokens(tokens[:2], ground)
-            gain_two(length, room, ground, inverse)
-        m, v = moments_two(length, room, table, constant)
+            share_tokens(tokens[:2], buffers.shares)
+            gain_two(length, row, buffers.shares, prior.inverse)
+        m, v = moments_two(length, row, table, constant)
         if not math.isfinite(m + v):
             return int(i)
-        if following:
-            told[0, 0], told[0, 1] = -m, m
-            follow(told[0], codes[i], curve, told[1:])
-        y, c = 1.0 if codes[i] == 1 else -1.0, weight[i]
+        if calibrated:
+            scores[0, 0], scores[0, 1] = -m, m
+            follow(scores[0], code, model.calibrator, scores[1:])
+        y = sign_of(code)
         m *= y
         if m <= 0.0:
-            counts[1] += 1
-        if errors.size:
-            a = follow_error(errors, m)
+            model.counters[1] += 1
+        a = row_constant(rule.a, model.noise_sums, m)
         t, E = 0.0, 0.0
         if v > TINY:
-            t, E = step(m, v, 1.0 if share else c, a, b)
+            t, E = rule.step(m, v, 1.0 if rule.share else c, a, rule.b)
         if t != 0.0 or E != 0.0:
-            counts[0] += 1
+            model.counters[0] += 1
             E = min(E, HUGE)
-            if share and c != 1.0:
+            if rule.share and c != 1.0:
                 t, E = shared(t, E, c)
             pull, gain = t * y / v, min(E / v, HUGE)
             s = np.float64(table[0, 1, 0])
@@ -359,86 +363,63 @@ def learn_two(
                 )
             checked = np.float64(table[0, 0, 0])
             for u in range(length):
-                j = entry_at(indices, start + u)
+                j = entry_at(rows.indices, start + u)
                 table[j, 0, 0], table[j, 1, 0] = means[u], spreads[u]
                 checked += table[j, 0, 0]
             if not math.isfinite(checked):
                 return int(i)
         if informed:
-            count_row(start, stop, indices, tallies, tokens, codes[i])
+            count_row(start, stop, rows.indices, counts, tokens, code)
     return -1
 
 
 def learn_rest(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    informed: bool,
-    counting: bool,
-    curve: Any,
-    rooms: Any,
-    inverse: float,
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
+    prior: Prior,
     known: int,
-    constant: float,
-    step: Any,
-    a: float,
-    b: float,
-    share: bool,
-    floor: float,
-    errors: Any,
-    counts: Any,
+    buffers: RestBuffers,
 ) -> int:
-    """Learn many classes, each against the rest; return the row that overflowed, or -1.
-
-    `rest_rooms` makes the `rooms`.
-    """
-    every, tiles, copies, room, told, moving_room = rooms
-    following = curve.size > 0
+    """As `learn_two` for many classes, each against the rest."""
+    indptr, indices, data = examples.rows.indptr, examples.rows.indices, examples.rows.data
+    order, table, constant, floor = examples.order, model.table, rule.constant, rule.floor
+    counts, tokens, numbers = model.class_counts, model.class_tokens, buffers.numbers
+    informed, calibrated = prior.informed, model.calibrator.size > 0
     for at in range(order.size):
         i = order[at]
         start, stop = row_at(indptr, i)
         ahead, end = next_row(at, order, indptr)
-        fetch_row(ahead, end, indices, table, tallies, informed)
-        code, seen, blend = codes[i], weight[i], 1.0
-        if share:
-            seen, blend = 1.0, weight[i]
+        fetch_row(ahead, end, indices, model, informed)
+        code, seen, blend = examples.codes[i], examples.weight[i], 1.0
+        if rule.share:
+            seen, blend = 1.0, seen
         new = code >= known
         known = max(known, code + 1)
-        if informed and not counting:
-            uncount_row(start, stop, indices, tallies, tokens, code)
-        if known < 2:  # nothing to tell apart
+        if informed and not prior.counting:
+            uncount_row(start, stop, indices, counts, tokens, code)
+        if known < 2:  # no rival yet
             if informed:
-                count_row(start, stop, indices, tallies, tokens, code)
+                count_row(start, stop, indices, counts, tokens, code)
             continue
-        scores, spreads, pull, gain = (
-            room[0, :known],
-            room[1, :known],
-            room[2, :known],
-            room[3, :known],
-        )
+        scores, spreads = numbers[0, :known], numbers[1, :known]
+        pull, gain = numbers[2, :known], numbers[3, :known]
         if informed:
-            tile_shares(tokens[:known], tiles)
-            gain_all(start, stop, indices, table, tallies, known, tiles, inverse, copies, every)
+            tile_shares(tokens[:known], buffers.tiles)
+            gain_all(start, stop, indices, model, known, prior.inverse, buffers)
         for column in range(known):
             scores[column] = constant * np.float64(table[0, 0, column])
             spreads[column] = constant * np.float64(table[0, 1, column])
         for k in range(start, stop):
             j, x = entry_at(indices, k), np.float64(data[k])
-            gains = every[(k - start) * known :]
+            gains = buffers.gains[(k - start) * known :]
             weigh_all(table[j, 0], gains, x, scores)
             weigh_all(table[j, 1], gains, x * x, spreads)
         if new or beaten(scores, code):
-            counts[1] += 1
-        if following:
-            follow(scores, code, curve, told[:, :known])
-        if errors.size and math.isfinite(scores[code]):
-            a = follow_error(errors, scores[code])
+            model.counters[1] += 1
+        if calibrated:
+            follow(scores, code, model.calibrator, buffers.parts[:, :known])
+        a = row_constant(rule.a, model.noise_sums, scores[code])
         updates = 0
         for column in range(known):
             sign = 1.0 if column == code else -1.0
@@ -447,17 +428,17 @@ def learn_rest(
                 return int(i)
             pull[column] = gain[column] = 0.0
             if v > TINY:
-                t, E = step(m, v, seen, a, b)
+                t, E = rule.step(m, v, seen, a, rule.b)
                 if t != 0.0 or E != 0.0:
                     E = min(E, HUGE)
                     if blend != 1.0:
                         t, E = shared(t, E, blend)
                     pull[column], gain[column] = sign * t / v, min(E / v, HUGE)
-                    moving_room[updates] = column
+                    buffers.columns[updates] = column
                     updates += 1
         if updates:
-            counts[0] += 1
-            moving = moving_room[:updates]
+            model.counters[0] += 1
+            moving = buffers.columns[:updates]
             checked = 0.0
             for column in moving:
                 s = np.float64(table[0, 1, column])
@@ -467,7 +448,7 @@ def learn_rest(
             few = FEW * updates < known
             for k in range(start, stop):
                 j, x = entry_at(indices, k), np.float64(data[k])
-                gains = every[(k - start) * known :]
+                gains = buffers.gains[(k - start) * known :]
                 if few:
                     for column in moving:
                         M, S = np.float64(table[j, 0, column]), np.float64(table[j, 1, column])
@@ -481,162 +462,148 @@ def learn_rest(
             if not math.isfinite(checked):
                 return int(i)
         if informed:
-            count_row(start, stop, indices, tallies, tokens, code)
+            count_row(start, stop, indices, counts, tokens, code)
     return -1
 
 
 def score_two(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
+    rows: Rows,
+    model: ModelArrays,
     inverse: float,
     constant: float,
-    rooms: Any,
+    buffers: TwoBuffers,
     means: Any,
     variances: Any,
 ) -> None:
-    """The mean of every row's score, and the variance, if it is asked for; see `two_rooms`."""
-    room, ground, _ = rooms
+    """The mean of every row's score and, unless `variances` is empty, the variance."""
+    row = buffers.row
     spreading = variances.shape[0] > 0
-    share_tokens(tokens, ground)
+    share_tokens(model.class_tokens, buffers.shares)
     for i in range(means.shape[0]):
-        start, stop = row_at(indptr, i)
-        end = indptr[i + 2] if i + 1 < means.shape[0] else stop
-        gather_two(start, stop, indices, data, table, tallies, True, stop, end, room)
-        gain_two(stop - start, room, ground, inverse)
-        means[i, 0], v = moments_two(stop - start, room, table, constant)
+        start, stop = row_at(rows.indptr, i)
+        end = rows.indptr[i + 2] if i + 1 < means.shape[0] else stop
+        gather_two((start, stop), (stop, end), rows, model, True, row)
+        gain_two(stop - start, row, buffers.shares, inverse)
+        means[i, 0], v = moments_two(stop - start, row, model.table, constant)
         if spreading:
             variances[i, 0] = v
 
 
 def score_many(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
+    rows: Rows,
+    model: ModelArrays,
     inverse: float,
     constant: float,
-    rooms: Any,
+    buffers: RestBuffers,
     means: Any,
     variances: Any,
 ) -> None:
-    """As `score_two` for many classes, each with a column of its own; see `rest_rooms`."""
+    """As `score_two` for many classes, each with a column of its own."""
+    indptr, indices, data, table = rows.indptr, rows.indices, rows.data, model.table
     known = means.shape[1]
     slots = 2 if variances.shape[0] > 0 else 1
-    every, tiles, room, _, _, _ = rooms
-    tile_shares(tokens, tiles)
+    tile_shares(model.class_tokens, buffers.tiles)
     for i in range(means.shape[0]):
         start, stop = row_at(indptr, i)
         end = indptr[i + 2] if i + 1 < means.shape[0] else stop
-        fetch_row(stop, end, indices, table, tallies, True)
-        gain_all(start, stop, indices, table, tallies, known, tiles, inverse, room, every)
+        fetch_row(stop, end, indices, model, True)
+        gain_all(start, stop, indices, model, known, inverse, buffers)
         for slot in range(slots):
             out = variances[i] if slot else means[i]
             for column in range(known):
                 out[column] = constant * np.float64(table[0, slot, column])
             for k in range(start, stop):
                 x = np.float64(data[k])
-                weigh_all(
-                    table[entry_at(indices, k), slot],
-                    every[(k - start) * known :],
-                    x * x if slot else x,
-                    out,
-                )
+                gains = buffers.gains[(k - start) * known :]
+                weigh_all(table[entry_at(indices, k), slot], gains, x * x if slot else x, out)
+
+
+class OpenBuffers(NamedTuple):
+    """Memory for a few entries of two classes, for the shares of classes, and for s²."""
+
+    row: Any
+    shares: Any
+    squares: Any
+
+
+def open_buffers(columns: int) -> OpenBuffers:
+    """Buffers for a table of so many columns."""
+    return OpenBuffers(np.empty((6, LONG)), np.empty((3, columns)), np.empty(columns))
 
 
 @register_jitable
 def open_two(
-    numbers: Any, table: Any, tallies: Any, inverse: float, room: Any, ground: Any, out: Any
+    numbers: Any, model: ModelArrays, inverse: float, buffers: OpenBuffers, out: Any
 ) -> None:
     """As `open_entries` for two classes, which share a column, many entries at a time."""
-    means, spreads, yes, no, gains = room[0], room[1], room[3], room[4], room[5]
+    row, shares = buffers.row, buffers.shares
+    means, spreads, yes, no, gains = row[0], row[1], row[3], row[4], row[5]
+    table, counts = model.table, model.class_counts
     for begin in range(0, numbers.size, LONG):
         many = min(LONG, numbers.size - begin)
         for u in range(many):
             j = numbers[begin + u]
             means[u], spreads[u] = table[j, 0, 0], table[j, 1, 0]
-            yes[u], no[u] = max(tallies[j, 1], 0), max(tallies[j, 0], 0)
+            yes[u], no[u] = max(counts[j, 1], 0), max(counts[j, 0], 0)
             ahead = numbers[min(begin + u + AHEAD, numbers.size - 1)]
             prefetch(table, ahead)
-            prefetch(tallies, ahead)
-        gain_two(many, room, ground, inverse)
+            prefetch(counts, ahead)
+        gain_two(many, row, shares, inverse)
         for u in range(many):
             g = gains[u] if numbers[begin + u] != 0 else 1.0
             out[begin + u, 0, 0], out[begin + u, 1, 0] = g * means[u], g * spreads[u]
 
 
 def open_entries(
-    numbers: Any,
-    table: Any,
-    tallies: Any,
-    tokens: Any,
-    inverse: float,
-    rooms: Any,
-    out: Any,
+    numbers: Any, model: ModelArrays, inverse: float, buffers: OpenBuffers, out: Any
 ) -> None:
-    """The means and variances of some rows of the table under their prior; row 0 is as it is.
-
-    `open_rooms` makes the `rooms`.
-    """
-    columns = out.shape[2]
-    room, ground, squares = rooms
-    share_tokens(tokens, ground)
+    """The means and variances of some rows of the table under their prior; row 0 has none."""
+    table, counts, columns = model.table, model.class_counts, out.shape[2]
+    shares, squares = buffers.shares, buffers.squares
+    share_tokens(model.class_tokens, shares)
     if columns == 1:
-        open_two(numbers, table, tallies, inverse, room, ground, out)
+        open_two(numbers, model, inverse, buffers, out)
         return
     for u in range(numbers.size):
         j = numbers[u]
         ahead = numbers[min(u + AHEAD, numbers.size - 1)]
         prefetch(table, ahead)
-        prefetch(tallies, ahead)
+        prefetch(counts, ahead)
         if j == 0:
             for slot in range(2):
                 for column in range(columns):
                     out[u, slot, column] = table[0, slot, column]
         else:
-            prior_of(tallies[j], ground, squares)
+            prior_of(counts[j], shares, squares)
             open_entry(table[j], squares, inverse, out[u])
 
 
-TWO_ROOMS, REST_ROOMS = typeof(two_rooms(1)), typeof(rest_rooms(1, 1))
-OPEN_ROOMS = typeof(open_rooms(1))
+TWO_BUFFERS = types.NamedTuple([array(f8, 2), array(f8, 2), array(f8, 2)], TwoBuffers)
+REST_BUFFERS = types.NamedTuple(
+    [array(f8), array(f8, 2), array(f8, 2), array(f8, 2), array(f8, 2), array(i8)], RestBuffers
+)
+OPEN_BUFFERS = types.NamedTuple([array(f8, 2), array(f8, 2), array(f8)], OpenBuffers)
 
 
-def learned(real: Any, rooms: Any) -> tuple[Any, ...]:
-    """What every loop that learns begins with."""
-    counters = array(types.int32, 2), array(i8), flag, flag, array(f8)
-    return (*labelled(real), array(real, 3), *counters, rooms, f8)
-
-
-def told(real: Any) -> tuple[Any, ...]:
-    """The table and the counts, to be read only."""
-    return given(real, 3), given(types.int32, 2), given(i8), f8
-
-
-def scored(real: Any, rooms: Any) -> Any:
+def scored(real: Any, buffers: Any) -> Any:
     """The signature of loops that score rows."""
-    return types.void(*rows(real), *told(real), f8, rooms, array(f8, 2), array(f8, 2))
+    model = model_arrays(real, kind=given)
+    return types.void(rows(real), model, f8, f8, buffers, array(f8, 2), array(f8, 2))
 
-
-step_ = Callee(STEP)
 
 LEARN_TWO = Kernel(
     learn_two,
-    lambda real: i8(*learned(real, TWO_ROOMS), f8, step_, f8, f8, flag, f8, array(f8), array(i8)),
+    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, PRIOR, TWO_BUFFERS),
 )
 LEARN_REST = Kernel(
     learn_rest,
-    lambda real: i8(
-        *(*learned(real, REST_ROOMS), i8, f8, step_, f8, f8, flag, f8, array(f8), array(i8))
-    ),
+    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, PRIOR, i8, REST_BUFFERS),
 )
-SCORE_TWO = Kernel(score_two, lambda real: scored(real, TWO_ROOMS))
-SCORE_MANY = Kernel(score_many, lambda real: scored(real, REST_ROOMS))
+SCORE_TWO = Kernel(score_two, lambda real: scored(real, TWO_BUFFERS))
+SCORE_MANY = Kernel(score_many, lambda real: scored(real, REST_BUFFERS))
 OPEN_ENTRIES = Kernel(
-    open_entries, lambda real: types.void(given(i8), *told(real), OPEN_ROOMS, array(f8, 3))
+    open_entries,
+    lambda real: types.void(
+        given(i8), model_arrays(real, kind=given), f8, OPEN_BUFFERS, array(f8, 3)
+    ),
 )

@@ -1,7 +1,7 @@
 """Learning many classes, each as a two-class problem of its own: this class, or any other.
 
-All classes are learned from one walk over the row. Classes do not touch each other's columns; they
-meet when a row is judged before it is learned.
+All classes are learned from one pass over the row. Classes do not touch each other's columns; they
+meet when a row is classified before it is learned.
 """
 
 from __future__ import annotations
@@ -12,30 +12,38 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from sureline.kernels.calibration import follow
-from sureline.kernels.class_columns import adjust, score_classes, variance_of
-from sureline.kernels.compiling import (
+from sureline.kernels.arguments import (
     EXACT,
-    STEP,
-    Kernel,
-    array,
-    f8,
-    flag,
-    given,
+    SCHEME,
+    STEP_RULE,
+    CustomRule,
+    Examples,
+    ModelArrays,
+    Row,
+    Scheme,
+    StepRule,
+    custom_rule,
+    examples,
     i8,
-    labelled,
-    own_score,
-    own_update,
+    model_arrays,
 )
-from sureline.kernels.custom_rule import sum_row
+from sureline.kernels.class_columns import (
+    CLASS_BUFFERS,
+    Adjustment,
+    ClassBuffers,
+    adjust,
+    score_classes,
+    variance_of,
+)
+from sureline.kernels.compiling import Kernel
+from sureline.kernels.custom_rule import is_empty, row_of, sum_row
 from sureline.kernels.diagonal import HUGE, TINY, shared
-from sureline.kernels.full import at_least, rescale, subtract, times_row
-from sureline.kernels.indexing import entry_at, next_row, row_at
-from sureline.kernels.noise import follow_error
+from sureline.kernels.noise import row_constant
 from sureline.kernels.numba_internals import Callee
-from sureline.kernels.rivals import KL, SPHERICAL, solve_pair
+from sureline.kernels.positions import entry_at, next_row, row_at
+from sureline.kernels.rivals import BEST, KL, SPHERICAL, Pair, solve_pair
 
-FEW = 4  # where fewer than one class in so many moves, only those are looked at
+FEW = 4  # where fewer than one class in so many moves, only those are visited
 
 
 @register_jitable
@@ -49,8 +57,8 @@ def beaten(scores: Any, y: int) -> bool:
 
 
 @register_jitable
-def spread_classes(row: Any, table: Any, spreads: Any) -> None:
-    """The variance of every class's score, from one walk over the row."""
+def spread_classes(row: Row, table: Any, spreads: Any) -> None:
+    """The variance of every class's score, from one pass over the row."""
     start, stop, indices, data, constant = row
     for column in range(spreads.size):
         spreads[column] = constant * np.float64(table[0, 1, column])
@@ -62,7 +70,7 @@ def spread_classes(row: Any, table: Any, spreads: Any) -> None:
 
 @register_jitable
 def move_classes(
-    row: Any, table: Any, pull: Any, gain: Any, inverse: Any, moving: Any, floor: float
+    row: Row, table: Any, pull: Any, gain: Any, inverse: Any, moving: Any, floor: float
 ) -> float:
     """Move all classes' columns, or those that are `moving` if they are few; sum up the means.
 
@@ -94,61 +102,46 @@ def move_classes(
 
 
 def learn_one_vs_rest(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    known: int,
-    constant: float,
-    step: Any,
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
     exact: Any,
-    a: float,
-    b: float,
-    share: bool,
-    projection: int,
-    average: bool,
-    floor: float,
+    scheme: Scheme,
+    known: int,
     clock: int,
-    others: Any,
-    w: Any,
-    room: Any,
-    moving: Any,
-    errors: Any,
-    counts: Any,
+    buffers: ClassBuffers,
 ) -> int:
-    """Learn rows in `order`; return the row whose numbers overflowed, or -1.
+    """Learn many classes; return the row whose numbers overflowed, or -1.
 
-    `codes` are columns; one beyond the `known` ones brings a new class. `others` and `w` have a
-    place for each entry of the longest row, `room` has five for each column and `moving` one.
+    A code beyond the `known` columns brings a new class.
     """
-    scores_room, spreads_room, pull, gain, inverse = room[0], room[1], room[2], room[3], room[4]
-    spherical = projection == SPHERICAL
+    rows, order, table, floor = examples.rows, examples.order, model.table, rule.floor
+    w, moving, numbers = buffers.shares, buffers.columns, buffers.numbers
+    every, spreads_of_all = numbers[0], numbers[1]
+    pull, gain, inverse = numbers[2], numbers[3], numbers[4]
+    projection, spherical = scheme.projection, scheme.projection == SPHERICAL
     for at in range(order.size):
         i = order[at]
-        ahead, end = next_row(at, order, indptr)
-        start, stop = row_at(indptr, i)
-        row = start, stop, indices, data, constant
-        y, seen, blend = codes[i], weight[i], 1.0
-        if share:
-            seen, blend = 1.0, weight[i]
+        ahead, end = next_row(at, order, rows.indptr)
+        start, stop = row_at(rows.indptr, i)
+        row = Row(start, stop, rows.indices, rows.data, rule.constant)
+        y, seen, blend = examples.codes[i], examples.weight[i], 1.0
+        if rule.share:
+            seen, blend = 1.0, seen
         new = y >= known
         known = max(known, y + 1)
         clock += 1
         if known < 2:
             continue
-        scores, length = scores_room[:known], stop - start + 1
+        scores, length = every[:known], stop - start + 1
         score_classes(row, table, scores, ahead, end)
         if new or beaten(scores, y):
-            counts[1] += 1
-        if errors.size:
-            a = follow_error(errors, scores[y])
+            model.counters[1] += 1
+        a = row_constant(rule.a, model.noise_sums, scores[y])
         moved = 0
         checked = 0.0
         if projection == KL:
-            spreads = spreads_room[:known]
+            spreads = spreads_of_all[:known]
             spread_classes(row, table, spreads)
             for column in range(known):
                 sign = 1.0 if column == y else -1.0
@@ -157,7 +150,7 @@ def learn_one_vs_rest(
                     return int(i)
                 pull[column] = gain[column] = inverse[column] = 0.0
                 if v > TINY:
-                    t, E = step(m, v, seen, a, b)
+                    t, E = rule.step(m, v, seen, a, rule.b)
                     if t != 0.0 or E != 0.0:
                         E = min(E, HUGE)
                         if blend != 1.0:
@@ -170,207 +163,72 @@ def learn_one_vs_rest(
                     row, table, pull[:known], gain[:known], inverse[:known], moving[:moved], floor
                 )
         else:
+            pair = Pair(rule.step, exact, a, rule.b, seen, blend, projection)
+            c = blend if projection == BEST else 1.0
+            how = Adjustment(c, spherical, scheme.average, floor, clock - 1)
             for column in range(known):
                 sign = 1.0 if column == y else -1.0
                 m = sign * scores[column]
                 v = variance_of(row, table, column, spherical, w)
                 if not math.isfinite(m + v):
                     return int(i)
-                step_ = solve_pair(
-                    m, v, w[:length], step, exact, a, b, seen, blend, projection, others
-                )
-                if step_ != 0.0:
+                step = solve_pair(m, v, w[:length], pair, buffers.others)
+                if step != 0.0:
                     moved += 1
-                    c = blend if projection > KL + 1 else 1.0
-                    checked += adjust(
-                        row, table, column, sign * step_, w, c, spherical, average, floor, clock - 1
-                    )
+                    checked += adjust(row, table, column, sign * step, w, how)
         if not math.isfinite(checked):
             return int(i)
-        counts[0] += int(moved > 0)
+        model.counters[0] += int(moved > 0)
     return -1
 
 
-def learn_own_one_vs_rest(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    stamps: Any,
-    known: int,
-    clock: int,
-    constant: float,
-    p: Any,
-    score: Any,
-    update: Any,
-    counts: Any,
+def learn_custom_one_vs_rest(
+    examples: Examples, model: ModelArrays, rule: CustomRule, known: int, clock: int
 ) -> int:
-    """The same for a rule with a kernel of its own."""
+    """The same for a rule that brings its own row functions."""
+    table, stamps, p = model.table, model.stamps, rule.p
     scores = np.empty(table.shape[2])
-    for i in order:
-        start, stop = row_at(indptr, i)
-        y = codes[i]
+    for i in examples.order:
+        row = row_of(examples.rows, i, rule.constant)
+        y, c = examples.codes[i], examples.weight[i]
         new = y >= known
         known = max(known, y + 1)
         if known > 1:
             for column in range(known):
-                scores[column] = score(
-                    start, stop, indices, data, table, column, stamps, clock, constant, p
-                )
+                scores[column] = rule.score(row, table, column, stamps, clock, p)
                 if not math.isfinite(scores[column]):
                     return int(i)
             if new or beaten(scores[:known], y):
-                counts[1] += 1
-            if stop > start or constant > 0.0:
+                model.counters[1] += 1
+            if not is_empty(row):
                 changed = False
                 for column in range(known):
                     sign = 1.0 if column == y else -1.0
-                    if update(
-                        *(start, stop, indices, data, table, column, stamps, clock, constant, p),
-                        *(sign * scores[column], sign, weight[i]),
-                    ):
+                    m = sign * scores[column]
+                    if rule.update(row, table, column, stamps, clock, p, m, sign, c):
                         changed = True
-                        if not math.isfinite(sum_row(start, stop, indices, table, column)):
+                        if not math.isfinite(sum_row(row, table, column)):
                             return int(i)
-                counts[0] += int(changed)
+                model.counters[0] += int(changed)
         clock += 1
-    return -1
-
-
-def learn_full_one_vs_rest(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    covariance: Any,
-    known: int,
-    constant: float,
-    step: Any,
-    a: float,
-    b: float,
-    share: bool,
-    floor: float,
-    rescale_below: float,
-    pulls: Any,
-    root: Any,
-    curve: Any,
-    errors: Any,
-    counts: Any,
-) -> int:
-    """The same with a full covariance a class."""
-    size, columns = table.shape[0], table.shape[2]
-    scores_room, told = np.empty(columns), np.empty((3, columns))
-    for i in order:
-        start, stop = row_at(indptr, i)
-        row = start, stop, indices, data, constant
-        y, c = codes[i], weight[i]
-        new = y >= known
-        known = max(known, y + 1)
-        if known < 2:
-            continue
-        scores = scores_room[:known]
-        score_classes(row, table, scores, 0, 0)
-        if new or beaten(scores, y):
-            counts[1] += 1
-        if curve.size:
-            follow(scores, y, curve, told)
-        if errors.size:
-            a = follow_error(errors, scores[y])
-        changed, trace = False, np.inf
-        for column in range(known):
-            sign = 1.0 if column == y else -1.0
-            m = sign * scores[column]
-            v = times_row(covariance[column], start, stop, indices, data, constant, pulls[0])
-            if not math.isfinite(m + v):
-                return int(i)
-            v = at_least(v, pulls[0], covariance[column])
-            if v <= TINY:
-                continue
-            t, E = step(m, v, 1.0 if share else c, a, b)
-            if t == 0.0 and E == 0.0:
-                continue
-            E = min(E, HUGE)
-            if share and c != 1.0:
-                t, E = shared(t, E, c)
-            changed = True
-            checked = 0.0
-            for j in range(size):
-                table[j, 0, column] += sign * t * (pulls[0, j] / v)
-                checked += table[j, 0, column]
-            if not math.isfinite(checked):
-                return int(i)
-            trace = min(trace, subtract(covariance[column], pulls[0], E, v, floor, root))
-        if trace < rescale_below * size:
-            rescale(table[:, 0, :known], covariance[:known], rescale_below)
-        counts[0] += int(changed)
     return -1
 
 
 LEARN_ONE_VS_REST = Kernel(
     learn_one_vs_rest,
     lambda real: i8(
-        *labelled(real),
-        array(real, 3),
-        i8,
-        f8,
-        Callee(STEP),
+        examples(real),
+        model_arrays(real),
+        STEP_RULE,
         Callee(EXACT),
-        f8,
-        f8,
-        flag,
+        SCHEME,
         i8,
-        flag,
-        f8,
         i8,
-        array(f8),
-        array(f8),
-        array(f8, 2),
-        array(i8),
-        array(f8),
-        array(i8),
+        CLASS_BUFFERS,
     ),
 )
-LEARN_OWN_ONE_VS_REST = Kernel(
-    learn_own_one_vs_rest,
-    lambda real: i8(
-        *labelled(real),
-        array(real, 3),
-        array(i8, 2),
-        i8,
-        i8,
-        f8,
-        given(f8),
-        Callee(own_score(real)),
-        Callee(own_update(real)),
-        array(i8),
-    ),
-    allocates=True,
-)
-LEARN_FULL_ONE_VS_REST = Kernel(
-    learn_full_one_vs_rest,
-    lambda real: i8(
-        *labelled(real),
-        array(real, 3),
-        array(real, 3),
-        i8,
-        f8,
-        Callee(STEP),
-        f8,
-        f8,
-        flag,
-        f8,
-        f8,
-        array(f8, 2),
-        array(real),
-        array(f8),
-        array(f8),
-        array(i8),
-    ),
+LEARN_CUSTOM_ONE_VS_REST = Kernel(
+    learn_custom_one_vs_rest,
+    lambda real: i8(examples(real), model_arrays(real), custom_rule(real), i8, i8),
     allocates=True,
 )

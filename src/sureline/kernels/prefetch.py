@@ -8,8 +8,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from sureline.kernels.indexing import entry_at
 from sureline.kernels.numba_internals import PLAIN, insert_function, row_stride
+from sureline.kernels.positions import entry_at
 
 LINE = 64  # bytes of a cache line
 

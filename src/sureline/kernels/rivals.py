@@ -1,6 +1,6 @@
 """Learning many classes: an example's class against its strongest rivals.
 
-Every class has a column in the table. One walk over the row gives all scores; the update then
+Every class has a column in the table. One pass over the row gives all scores; the update then
 touches the columns of the classes involved and no others. The steps against several rivals are
 taken one after the other, averaged, or found together.
 """
@@ -8,11 +8,28 @@ taken one after the other, averaged, or found together.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.extending import register_jitable
 
+from sureline.kernels.arguments import (
+    EXACT,
+    JOINT,
+    SCHEME,
+    STEP_RULE,
+    Examples,
+    ModelArrays,
+    Row,
+    Scheme,
+    StepRule,
+    examples,
+    i8,
+    model_arrays,
+)
 from sureline.kernels.class_columns import (
+    CLASS_BUFFERS,
+    Adjustment,
+    ClassBuffers,
     adjust,
     adjust_two,
     margin_of,
@@ -21,24 +38,13 @@ from sureline.kernels.class_columns import (
     variance_of,
     variance_of_two,
 )
-from sureline.kernels.compiling import (
-    EXACT,
-    JOINT,
-    STEP,
-    Kernel,
-    array,
-    f8,
-    flag,
-    given,
-    i8,
-    labelled,
-)
+from sureline.kernels.compiling import Kernel
 from sureline.kernels.diagonal import HUGE, TINY, dropped, shared
-from sureline.kernels.indexing import next_row, row_at
-from sureline.kernels.noise import follow_error
+from sureline.kernels.noise import row_constant
 from sureline.kernels.numba_internals import Callee
+from sureline.kernels.positions import next_row, row_at
 
-SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance, and how
+SPHERICAL, KL, L2, BEST = 0, 1, 2, 3  # what is kept of the covariance
 SEQUENTIAL, PARALLEL, TOGETHER, ONE_VS_REST = 0, 1, 2, 3
 
 
@@ -68,36 +74,38 @@ def grow(w: Any, v: float, E: float, projection: int, others: Any) -> None:
             w[p] = 1.0 + E * (w[p] * inverse)
 
 
-@register_jitable
-def solve_pair(
-    m: float,
-    v: float,
-    w: Any,
-    step: Any,
-    exact: Any,
-    a: float,
-    b: float,
-    c: float,
-    share: float,
-    projection: int,
-    others: Any,
-) -> float:
-    """The step along Σx against one rival; `w`, the shares of v, becomes growth.
+class Pair(NamedTuple):
+    """How one class is compared with a rival: the rule's functions and constants, and the weight.
 
-    `share` is how far to go on the way to the solution, where that is not left to `adjust`.
+    `c` is the example's weight as the rule sees it, and `share` how far to go on the way to the
+    solution, where that is not left to `adjust`.
     """
+
+    step: Any
+    exact: Any
+    a: float
+    b: float
+    c: float
+    share: float
+    projection: int
+
+
+@register_jitable
+def solve_pair(m: float, v: float, w: Any, pair: Pair, others: Any) -> float:
+    """The step along Σx against one rival; `w`, the shares of v, becomes growth."""
+    c, projection = pair.c, pair.projection
     t = E = 0.0
     if v > TINY:
-        t, E = step(m, v, c, a, b)
+        t, E = pair.step(m, v, c, pair.a, pair.b)
     if t == 0.0 and E == 0.0:
         w[:] = 1.0
         return 0.0
     E = min(E, HUGE)
     if projection == BEST:
-        t = exact(m, v, w, t, E, c, a, b)
+        t = pair.exact(m, v, w, t, E, c, pair.a, pair.b)
     else:
-        if share != 1.0:
-            t, E = shared(t, E, share)
+        if pair.share != 1.0:
+            t, E = shared(t, E, pair.share)
         if projection != SPHERICAL:
             grow(w, v, E, projection, others)
     return t / v
@@ -116,7 +124,7 @@ def grow_together(
                 w_r[q, p] = 1.0 + gain[q] * w_r[q, p]
         return
     # The diagonal of the joint covariance; all its inverse needs is the sum of what the
-    # constraints tell of y's score, each of them weakened by the variance of its rival's.
+    # constraints say about y's score, each of them weakened by the variance of its rival's.
     H = 0.0
     for q in range(gain.size):
         H += gain[q] / (1.0 + gain[q] * v_r[q])
@@ -125,81 +133,65 @@ def grow_together(
         w_y[p] = (1.0 + v_y * H) / (1.0 + others[p] * H)
     for q in range(gain.size):
         h = gain[q] / (1.0 + gain[q] * v_r[q])
-        told = v_y * h / (1.0 + v_y * H)
-        least = 1.0 / (1.0 + gain[q] * v_r[q]) + v_r[q] * h * told
+        part = v_y * h / (1.0 + v_y * H)
+        least = 1.0 / (1.0 + gain[q] * v_r[q]) + v_r[q] * h * part
         w = w_r[q]
         sum_others(w, others)
         for p in range(w.size):
-            w[p] = 1.0 / max(least + others[p] * h * (1.0 - told), 1.0 / HUGE)
+            w[p] = 1.0 / max(least + others[p] * h * (1.0 - part), 1.0 / HUGE)
 
 
 def learn_rivals(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    table: Any,
-    rank: Any,
-    known: int,
-    competitors: int,
-    constant: float,
-    step: Any,
+    examples: Examples,
+    model: ModelArrays,
+    rule: StepRule,
     exact: Any,
     joint: Any,
-    a: float,
-    b: float,
-    share: bool,
-    scheme: int,
-    projection: int,
-    average: bool,
-    floor: float,
+    scheme: Scheme,
+    known: int,
     clock: int,
-    others: Any,
-    w_y: Any,
-    w_r: Any,
-    room: Any,
-    rivals_room: Any,
-    errors: Any,
-    counts: Any,
+    buffers: ClassBuffers,
 ) -> int:
-    """Learn rows in `order`; return the row whose numbers overflowed, or -1.
+    """Learn many classes; return the row whose numbers overflowed, or -1.
 
-    `codes` are columns; one beyond the `known` ones brings a new class. `rank` orders columns as
-    their labels are sorted. `w_y`, and `w_r` for every competitor, have two places for each entry
-    of the longest row; `others` is as long. `room` has six places for each column, `rivals_room`
-    one.
+    A code beyond the `known` columns brings a new class.
     """
-    scores_room, left, v_r, m, pull, gain = room[0], room[1], room[2], room[3], room[4], room[5]
+    rows, order, table = examples.rows, examples.order, model.table
+    others, w_y, w_r = buffers.others, buffers.shares, buffers.rival_shares
+    numbers = buffers.numbers
+    every, left, v_r = numbers[0], numbers[1], numbers[2]
+    m, pull, gain = numbers[3], numbers[4], numbers[5]
+    projection, b, floor = scheme.projection, rule.b, rule.floor
     spherical = projection == SPHERICAL
     for at in range(order.size):
         i = order[at]
-        ahead, end = next_row(at, order, indptr)
-        start, stop = row_at(indptr, i)
-        row = start, stop, indices, data, constant
-        y, seen, blend = codes[i], weight[i], 1.0
-        if share:
-            seen, blend = 1.0, weight[i]
+        ahead, end = next_row(at, order, rows.indptr)
+        start, stop = row_at(rows.indptr, i)
+        row = Row(start, stop, rows.indices, rows.data, rule.constant)
+        y, seen, blend = examples.codes[i], examples.weight[i], 1.0
+        if rule.share:
+            seen, blend = 1.0, seen
         new = y >= known
         known = max(known, y + 1)
         clock += 1
         if known < 2:
             continue
-        scores = scores_room[:known]
+        scores = every[:known]
         score_classes(row, table, scores, ahead, end)
-        rivals = rivals_room[: min(competitors, known - 1)]
-        rank_rivals(scores, rank, y, rivals, left)
+        rivals = buffers.columns[: min(scheme.competitors, known - 1)]
+        rank_rivals(scores, examples.rank, y, rivals, left)
         k, length = rivals.size, stop - start + 1
         for q in range(k):
             m[q] = scores[y] - scores[rivals[q]]
         if new or m[0] <= 0.0:
-            counts[1] += 1
-        if errors.size:
-            a = follow_error(errors, m[0])
+            model.counters[1] += 1
+        a = row_constant(rule.a, model.noise_sums, m[0])
         changed = False
         checked = 0.0
-        if scheme == SEQUENTIAL:
+        if scheme.kind == SEQUENTIAL:
+            pair = Pair(rule.step, exact, a, b, seen, blend, projection)
+            share = blend if projection == BEST else 1.0
+            how = Adjustment(share, spherical, scheme.average, floor, clock - 1)
             w = w_r[0, : 2 * length]
             for q in range(k):
                 r = rivals[q]
@@ -208,27 +200,23 @@ def learn_rivals(
                 v = variance_of_two(row, table, y, r, spherical, w)
                 if not math.isfinite(m[q] + v):
                     return int(i)
-                pull[q] = solve_pair(m[q], v, w, step, exact, a, b, seen, blend, projection, others)
+                pull[q] = solve_pair(m[q], v, w, pair, others)
                 if pull[q] != 0.0:
                     changed = True
-                    c = blend if projection == BEST else 1.0
-                    checked += adjust_two(
-                        row, table, y, r, pull[q], w, c, spherical, average, floor, clock - 1
-                    )
+                    checked += adjust_two(row, table, y, r, pull[q], w, how)
         else:
             v_y = variance_of(row, table, y, spherical, w_y)
             for q in range(k):
                 v_r[q] = variance_of(row, table, rivals[q], spherical, w_r[q])
                 if not math.isfinite(m[q] + v_y + v_r[q]):
                     return int(i)
-            if scheme == PARALLEL:
+            if scheme.kind == PARALLEL:
+                pair = Pair(rule.step, exact, a, b, seen, 1.0, projection)
                 for q in range(k):
                     w, v = w_r[q, : 2 * length], v_y + v_r[q]
                     for p in range(length):
                         w[length + p], w[p] = w[p], w_y[p]
-                    pull[q] = solve_pair(
-                        m[q], v, w, step, exact, a, b, seen, 1.0, projection, others
-                    )
+                    pull[q] = solve_pair(m[q], v, w, pair, others)
                     changed = changed or pull[q] != 0.0
                 for q in range(k):
                     pull[q] /= k
@@ -257,62 +245,35 @@ def learn_rivals(
                         v_y, v_r, w_y[:length], w_r[:k, :length], gain[:k], projection, others
                     )
             if changed:
-                checked += adjust(
-                    row, table, y, pull[:k].sum(), w_y, blend, spherical, average, floor, clock - 1
-                )
+                how = Adjustment(blend, spherical, scheme.average, floor, clock - 1)
+                checked += adjust(row, table, y, pull[:k].sum(), w_y, how)
                 for q in range(k):
-                    checked += adjust(
-                        row,
-                        table,
-                        rivals[q],
-                        -pull[q],
-                        w_r[q],
-                        blend,
-                        spherical,
-                        average,
-                        floor,
-                        clock - 1,
-                    )
+                    checked += adjust(row, table, rivals[q], -pull[q], w_r[q], how)
         if not math.isfinite(checked):
             return int(i)
         if changed:
-            counts[0] += 1
+            model.counters[0] += 1
     return -1
 
 
 LEARN_RIVALS = Kernel(
     learn_rivals,
     lambda real: i8(
-        *labelled(real),
-        array(real, 3),
-        given(i8),
-        i8,
-        i8,
-        f8,
-        Callee(STEP),
+        examples(real),
+        model_arrays(real),
+        STEP_RULE,
         Callee(EXACT),
         Callee(JOINT),
-        f8,
-        f8,
-        flag,
+        SCHEME,
         i8,
         i8,
-        flag,
-        f8,
-        i8,
-        array(f8),
-        array(f8),
-        array(f8, 2),
-        array(f8, 2),
-        array(i8),
-        array(f8),
-        array(i8),
+        CLASS_BUFFERS,
     ),
 )
 
 
 def no_exact(m: float, v: float, w: Any, t: float, E: float, c: float, a: float, b: float) -> float:
-    """What stands in for a rule's exact diagonal step where it has none."""
+    """A placeholder for a rule without an exact diagonal step."""
     return t
 
 
@@ -328,5 +289,5 @@ def no_joint(
     alpha: Any,
     gain: Any,
 ) -> bool:
-    """What stands in for a rule's joint step where it has none."""
+    """A placeholder for a rule without a joint step."""
     return False

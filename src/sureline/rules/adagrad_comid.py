@@ -28,20 +28,10 @@ def shrunk(w: float, G: float, steps: float, eta: float, l1: float, delta: float
     return math.copysign(max(0.0, abs(w) - steps * l1 * eta / (delta + math.sqrt(G))), w)
 
 
-def score(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    table: Any,
-    column: int,
-    stamps: Any,
-    clock: int,
-    constant: float,
-    p: Vector,
-) -> float:
+def score(row: Any, table: Any, column: int, stamps: Any, clock: int, p: Vector) -> float:
+    start, stop, indices, data, constant = row
     eta, l1, delta = p[0], p[1], p[2]
-    total = constant * np.float64(table[0, 0, column])
+    total: float = constant * np.float64(table[0, 0, column])
     for k in range(start, stop):
         j, x = indices[k] + 1, np.float64(data[k])
         w, G = np.float64(table[j, 0, column]), np.float64(table[j, 1, column])
@@ -50,20 +40,17 @@ def score(
 
 
 def update(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
+    row: Any,
     table: Any,
     column: int,
     stamps: Any,
     clock: int,
-    constant: float,
     p: Vector,
     m: float,
     y: float,
     c: float,
 ) -> bool:
+    start, stop, indices, data, constant = row
     if m >= 1.0:
         return False
     eta, l1, delta = p[0], p[1], p[2]

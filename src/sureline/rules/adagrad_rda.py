@@ -28,21 +28,11 @@ def weight_of(S: float, G: float, t: float, eta: float, l1: float, delta: float)
     return -math.copysign(eta * max(0.0, abs(S) - l1 * t) / (delta + math.sqrt(G)), S)
 
 
-def score(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    table: Any,
-    column: int,
-    stamps: Any,
-    clock: int,
-    constant: float,
-    p: Vector,
-) -> float:
+def score(row: Any, table: Any, column: int, stamps: Any, clock: int, p: Vector) -> float:
+    start, stop, indices, data, constant = row
     eta, l1, delta = p[0], p[1], p[2]
     S, G = np.float64(table[0, 0, column]), np.float64(table[0, 1, column])
-    total = constant * weight_of(S, G, 0.0, eta, l1, delta)
+    total: float = constant * weight_of(S, G, 0.0, eta, l1, delta)
     for k in range(start, stop):
         j, x = indices[k] + 1, np.float64(data[k])
         S, G = np.float64(table[j, 0, column]), np.float64(table[j, 1, column])
@@ -51,20 +41,17 @@ def score(
 
 
 def update(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
+    row: Any,
     table: Any,
     column: int,
     stamps: Any,
     clock: int,
-    constant: float,
     p: Vector,
     m: float,
     y: float,
     c: float,
 ) -> bool:
+    start, stop, indices, data, constant = row
     if m >= 1.0:
         return False
     table[0, 0, column] -= c * y * constant

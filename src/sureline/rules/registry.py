@@ -98,15 +98,16 @@ class Parameter:
 class OwnKernel:
     """What a rule that is not of the shape (m, v) -> (t, E) does with one row.
 
-    ``score(start, stop, indices, data, table, column, stamps, clock, constant, p)`` reads the row's
-    score, ``update(..., p, m, y, c)`` learns it with signed margin m and tells whether it changed
-    anything; both are compiled, together with the `inlined` functions they call. `table` has shape
-    (1 + features, slots, columns); its row 0 belongs to the constant feature, whose value is
-    `constant`. ``weights(values, stamps, clock, p)`` gives a column's linear weights, and
-    ``slots(weights, mean, total, clock, p)`` the slots of a column with given weights, made from
-    columns whose slots have that mean and that total. Slots start at ``initial(*p)``. `clock`
-    counts the examples before this one and `stamps` may hold a clock for every feature. Where
-    arrays have a row a feature, the first is the constant one's.
+    ``score(row, table, column, stamps, clock, p)`` computes the row's score, ``update(row, table,
+    column, stamps, clock, p, m, y, c)`` learns it with signed margin m and returns whether it
+    changed anything; both are compiled, together with the `inlined` functions they call. `row` is
+    (start, stop, indices, data, constant): its features and values are those from `start` to
+    `stop`, and `constant` is the value of the constant feature. `table` has shape (1 + features,
+    slots, columns); its row 0 belongs to the constant feature. ``weights(values, stamps, clock,
+    p)`` gives a column's linear weights, and ``slots(weights, mean, total, clock, p)`` the slots of
+    a column with given weights, made from columns whose slots have that mean and that total. Slots
+    start at ``initial(*p)``. `clock` counts the examples before this one and `stamps` may hold a
+    clock for every feature. Where arrays have a row per feature, the first is the constant one's.
     """
 
     score: Callable[..., float]

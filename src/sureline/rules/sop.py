@@ -25,18 +25,8 @@ from sureline.rules.parameters import COSTS
 from sureline.rules.registry import OwnKernel, Parameter, Rule, Vector, register
 
 
-def score(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
-    table: Any,
-    column: int,
-    stamps: Any,
-    clock: int,
-    constant: float,
-    p: Vector,
-) -> float:
+def score(row: Any, table: Any, column: int, stamps: Any, clock: int, p: Vector) -> float:
+    start, stop, indices, data, constant = row
     total: float = constant * table[0, 0, column] / (table[0, 1, column] + constant)
     for k in range(start, stop):
         j, x = indices[k] + 1, np.float64(data[k])
@@ -45,20 +35,17 @@ def score(
 
 
 def update(
-    start: int,
-    stop: int,
-    indices: Any,
-    data: Any,
+    row: Any,
     table: Any,
     column: int,
     stamps: Any,
     clock: int,
-    constant: float,
     p: Vector,
     m: float,
     y: float,
     c: float,
 ) -> bool:
+    start, stop, indices, data, constant = row
     if m > 0.0:
         return False
     table[0, 0, column] += c * y * constant

@@ -24,6 +24,7 @@ from sureline.estimators.input_rows import as_rows
 from sureline.estimators.validation import check_whole, choose_class_weights
 from sureline.features.rows import Rows
 from sureline.kernels.box.probability import DEVIATE, SHARE
+from sureline.kernels.box.solvers import StreamRows
 from sureline.model.learner import chances
 from sureline.rules import Parameter, batch_rules
 from sureline.rules.box.problem import LOSSES, C, D
@@ -253,7 +254,7 @@ class BoxClassifier(FileMixin, ClassifierMixin, BaseEstimator):
         gaps = [np.inf]
         while passes < self.max_iter and max(gaps) > self.tol:
             order = rng.permutation(codes.size)
-            solver.descend(stream, sample.rows, codes, weight, order, False, answers)
+            solver.descend(stream, StreamRows(sample.rows, codes, weight, order), False, answers)
             passes += 1
             if passes == look or passes == self.max_iter:
                 look = max(look + 1, int(look * PATIENCE))
@@ -353,10 +354,8 @@ class BoxClassifier(FileMixin, ClassifierMixin, BaseEstimator):
             until = int(strange[0]) if strange.size else kept.size
             if labels.size > 1 and until:
                 places = np.minimum(np.searchsorted(labels, y), labels.size - 1)
-                solver.descend(
-                    *(stream, rows, places.astype(np.int64), weight, kept[:until]),
-                    *(True, np.zeros((0, 0))),
-                )
+                examples = StreamRows(rows, places.astype(np.int64), weight, kept[:until])
+                solver.descend(stream, examples, True, np.zeros((0, 0)))
             kept = kept[until:]
             if kept.size:
                 labels, stream = _with_class(labels, y[kept[0]], stream, solver)
@@ -683,10 +682,10 @@ class BoxClassifier(FileMixin, ClassifierMixin, BaseEstimator):
 
     def _shares(self, rows: Rows, kept: int) -> Floats:
         """The share of the box that scores each row above zero."""
-        out, room = np.empty(len(rows)), np.empty(rows.longest + 1)
-        SHARE.compiled(self.dtype)(
-            *(*rows, self._table()[0], self._constant, kept, ENOUGH),
-            *(room, np.empty(kept + 1), out),
+        out, widths = np.empty(len(rows)), np.empty(rows.longest + 1)
+        top = np.empty(kept + 1)
+        SHARE.loop(self.dtype)(
+            rows, self._table()[0], self._constant, kept, ENOUGH, widths, top, out
         )
         return out
 
@@ -694,7 +693,7 @@ class BoxClassifier(FileMixin, ClassifierMixin, BaseEstimator):
         """The standard deviations of the scores, by class."""
         boxes = self._table()
         out = np.empty((len(rows), len(boxes)))
-        DEVIATE.compiled(self.dtype)(*rows, boxes, self._constant, out)
+        DEVIATE.loop(self.dtype)(rows, boxes, self._constant, out)
         return out
 
 

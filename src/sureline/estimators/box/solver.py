@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,11 @@ from sureline.kernels.box.solvers import (
     SPREAD_BOX,
     UNFOLD,
     WEIGH,
+    DualProblem,
+    DualRows,
+    StreamArrays,
+    StreamProblem,
+    StreamRows,
 )
 from sureline.kernels.compiling import pointer
 from sureline.rules import BatchRule
@@ -77,16 +81,18 @@ class Sample:
 
 @dataclass
 class Stream:
-    """What the stochastic solver keeps: iterates, their weighted sums, counters, one box a class.
-
-    `clocks` holds the number of steps, the number of examples counted, the largest squared norm.
-    """
+    """The state of the stochastic solver, as `StreamArrays` describes it; one box per class."""
 
     clocks: Floats
     counts: Floats
     stamps: Floats
     boxes: Floats
     sums: Floats
+
+    @property
+    def arrays(self) -> StreamArrays:
+        """The same as the kernel takes it."""
+        return StreamArrays(self.clocks, self.counts, self.stamps, self.boxes, self.sums)
 
     def averages(self) -> Floats:
         """The average of all iterates, the t-th with weight t."""
@@ -142,16 +148,11 @@ class BoxSolver:
     constant: float  # 1.0 with an intercept, else 0.0
 
     @cached_property
-    def _primal(self) -> Any:
-        return pointer(self.rule.primal, INTERVAL, self.rule.inlined)
-
-    @cached_property
-    def _prox(self) -> Any:
-        return pointer(self.rule.prox, INTERVAL, self.rule.inlined)
-
-    @cached_property
-    def _cost(self) -> Any:
-        return pointer(self.rule.cost, COST, self.rule.inlined)
+    def _problem(self) -> DualProblem:
+        primal = pointer(self.rule.primal, INTERVAL, self.rule.inlined)
+        cost = pointer(self.rule.cost, COST, self.rule.inlined)
+        level = LOSSES[self.loss][0]
+        return DualProblem(primal, cost, self.C, self.D, level, self.constant)
 
     @property
     def start(self) -> tuple[float, float]:
@@ -217,9 +218,14 @@ class BoxSolver:
         """A pass over the examples in `order` for each row of `trail`; see the kernel."""
         curvature = sample.norms * self.rule.steepest(self.D) + kappa
         seen = float(
-            ASCEND.compiled(self.dtype)(
-                *(*sample.rows, sign, cap, kappa, curvature, order, LOSSES[self.loss][0]),
-                *(self.constant, self.C, self.D, self._primal, a, dual, trail),
+            ASCEND.loop(self.dtype)(
+                DualRows(sample.rows, sign, cap, kappa),
+                self._problem,
+                curvature,
+                order,
+                a,
+                dual,
+                trail,
             )
         )
         if not np.isfinite(seen):
@@ -255,9 +261,7 @@ class BoxSolver:
         # The difference of the two values, but for the features that no example touches.
         higher = LOSSES[self.loss][0] * (far - trail[-1]).sum()
         higher -= 0.5 * kappa @ (np.square(far) - np.square(trail[-1]))
-        higher += WEIGH.compiled(self.dtype)(
-            sample.touched, self.C, self.D, self._primal, self._cost, there, dual
-        )
+        higher += WEIGH.loop(self.dtype)(sample.touched, self._problem, there, dual)
         return (far, there) if higher > 0.0 else (trail[-1].copy(), dual)
 
     def _limits(self, sample: Sample) -> tuple[Floats, Floats]:
@@ -267,10 +271,10 @@ class BoxSolver:
         return cap * share, kappa / share
 
     def _gather(self, sample: Sample, sign: Floats, a: Floats, dual: Floats) -> None:
-        GATHER.compiled(self.dtype)(*sample.rows, sign, a, self.constant, dual)
+        GATHER.loop(self.dtype)(sample.rows, sign, a, self.constant, dual)
 
     def _unfold(self, sample: Sample, dual: Floats, box: Floats) -> None:
-        UNFOLD.compiled(self.dtype)(sample.touched, self.C, self.D, self._primal, dual, box)
+        UNFOLD.loop(self.dtype)(sample.touched, self._problem, dual, box)
 
     def _certify(
         self,
@@ -283,11 +287,9 @@ class BoxSolver:
         box: Floats,
     ) -> tuple[float, float]:
         """The objective at `box` and how far it is, at most, above the optimum."""
-        level, out = LOSSES[self.loss][0], np.empty(3)
-        CERTIFY.compiled(self.dtype)(
-            *(*sample.rows, sign, cap, kappa, level, self.constant, self.C, self.D),
-            *(sample.touched, self._primal, self._cost, a, dual, box, out),
-        )
+        out = np.empty(3)
+        examples = DualRows(sample.rows, sign, cap, kappa)
+        CERTIFY.loop(self.dtype)(examples, self._problem, sample.touched, a, dual, box, out)
         if not np.isfinite(out).all():
             raise DataError(TOO_LARGE)
         return float(out[0] + out[1] + self.untouched_cost(sample)), max(0.0, float(out[2]))
@@ -303,20 +305,15 @@ class BoxSolver:
     def descend(
         self,
         stream: Stream,
-        rows: Rows,
-        codes: Integers,
-        weight: Floats,
-        order: Integers,
+        examples: StreamRows,
         counting: bool,
         answers: Floats,
     ) -> None:
-        """One step an example, in `order`; see the kernel."""
+        """One step per example, in order; see the kernel."""
         level, kappa, cap = LOSSES[self.loss]
-        failed = DESCEND.compiled(self.dtype)(
-            *(*rows, codes, weight, order, level, kappa, cap, self.constant, self.C, self.D),
-            *(counting, self._prox, stream.clocks, stream.counts, stream.stamps),
-            *(stream.boxes, stream.sums, answers),
-        )
+        prox = pointer(self.rule.prox, INTERVAL, self.rule.inlined)
+        problem = StreamProblem(prox, self.C, self.D, level, kappa, cap, self.constant)
+        failed = DESCEND.loop(self.dtype)(examples, problem, counting, stream.arrays, answers)
         if failed >= 0:
             raise DataError(f"row {failed}: {TOO_LARGE}")
 
@@ -333,5 +330,5 @@ class BoxSolver:
 def spread(rows: Rows, boxes: Floats, constant: float) -> tuple[Floats, Floats]:
     """x·μ and |x|·σ of every row, by class."""
     means, reach = np.empty((len(rows), len(boxes))), np.empty((len(rows), len(boxes)))
-    SPREAD_BOX.compiled(rows.data.dtype.name)(*rows, boxes, constant, means, reach)
+    SPREAD_BOX.loop(rows.data.dtype.name)(rows, boxes, constant, means, reach)
     return means, reach

@@ -73,8 +73,8 @@ class ClassCounts:
         """Count rows; there are so many features by now."""
         self.state = self.state.with_features(features, math.inf, "").writeable()
         codes, order = np.ascontiguousarray(codes), np.arange(len(rows))
-        kernel = COUNT.compiled(self.state.layout.dtype)
-        kernel(*rows, codes, order, self.state.tallies, self.state.tokens)
+        kernel = COUNT.loop(self.state.layout.dtype)
+        kernel(rows, codes, order, self.state.tallies, self.state.tokens)
 
     def keep(self, kept: NDArray[Any]) -> None:
         """Forget all features but these, which get new numbers."""
@@ -91,8 +91,8 @@ class ClassCounts:
             self.check_two()
             return _scaled(rows, ratios(state.tallies, state.tokens, rows.indices), normalize)
         values, order = np.zeros_like(rows.data), np.arange(len(rows))
-        WEIGH_ROWS.compiled(state.layout.dtype)(
-            *rows,
+        WEIGH_ROWS.loop(state.layout.dtype)(
+            rows,
             np.zeros(0, np.int64),
             order,
             state.tallies,

@@ -15,7 +15,8 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Kernel, array, f8, given, i8, rows
+from sureline.kernels.arguments import Rows, array, f8, given, i8, rows
+from sureline.kernels.compiling import Kernel
 
 TERMS = 20_000  # at most; with three features or more 100 are plenty, unless widths are far apart
 ACCURATE = 1e-13
@@ -104,9 +105,7 @@ def share_of_row(m: float, a: Any, kept: int, enough: float, top: Any) -> tuple[
 
 
 def share(
-    indptr: Any,
-    indices: Any,
-    data: Any,
+    rows: Rows,
     box: Any,
     constant: float,
     kept: int,
@@ -119,8 +118,9 @@ def share(
 
     A row of more than `kept` features is taken as normal where at least `enough` of them, in
     effect, share its variance; else the `kept` widest are exact and the rest is normal. `a` and
-    `top` are room to work in.
+    `top` are buffers.
     """
+    indptr, indices, data = rows
     exact = 0
     for i in range(out.size):
         mean, size = constant * box[0, 0], 0
@@ -137,10 +137,9 @@ def share(
     return exact
 
 
-def deviate(
-    indptr: Any, indices: Any, data: Any, boxes: Any, constant: float, deviation: Any
-) -> None:
+def deviate(rows: Rows, boxes: Any, constant: float, deviation: Any) -> None:
     """The standard deviation of every row's score, by class."""
+    indptr, indices, data = rows
     for i in range(deviation.shape[0]):
         for column in range(boxes.shape[0]):
             square = constant * boxes[column, 0, 1] ** 2
@@ -151,6 +150,6 @@ def deviate(
 
 SHARE = Kernel(
     share,
-    lambda real: i8(*rows(real), given(f8, 2), f8, i8, f8, array(f8), array(f8), array(f8)),
+    lambda real: i8(rows(real), given(f8, 2), f8, i8, f8, array(f8), array(f8), array(f8)),
 )
-DEVIATE = Kernel(deviate, lambda real: types.void(*rows(real), given(f8, 3), f8, array(f8, 2)))
+DEVIATE = Kernel(deviate, lambda real: types.void(rows(real), given(f8, 3), f8, array(f8, 2)))

@@ -1,25 +1,82 @@
 """Loops over rows for a box of weights: dual ascent, stochastic steps, margins, certificates.
 
-A box has an interval a feature, kept as (centre, half width); row 0 of every table belongs to the
+A box has an interval per feature, kept as (centre, half width); row 0 of every table belongs to the
 constant feature, whose value is `constant`. The dual of a box is kept as (p, q), the sums over
-examples of a·y·x and a·|x|; the rule turns them into an interval. A loss is told by three numbers:
+examples of a·y·x and a·|x|; the rule turns them into an interval. Three numbers describe a loss:
 loss(M) = max over 0 ≤ a ≤ cap of a (level − M) − (κ/2) a².
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Kernel, array, f8, given, i8, rows
+from sureline.kernels.arguments import Rows, array, f8, flag, given, i8, rows
+from sureline.kernels.compiling import Kernel
 from sureline.kernels.numba_internals import Callee
 
 INTERVAL = types.UniTuple(f8, 2)(f8, f8, f8, f8)
 COST = f8(f8, f8, f8, f8)
+
+
+class DualRows(NamedTuple):
+    """Rows with their signs, and the cap and the κ of each row's loss."""
+
+    rows: Rows
+    sign: Any
+    cap: Any
+    kappa: Any
+
+
+class DualProblem(NamedTuple):
+    """What the exact solver minimises; `constant` is the value of the constant feature."""
+
+    primal: Any
+    cost: Any
+    C: float
+    D: float
+    level: float
+    constant: float
+
+
+class StreamProblem(NamedTuple):
+    """What the stochastic solver minimises; `level`, `kappa` and `cap` describe the loss."""
+
+    prox: Any
+    C: float
+    D: float
+    level: float
+    kappa: float
+    cap: float
+    constant: float
+
+
+class StreamRows(NamedTuple):
+    """Rows with their classes and weights, and the order in which to visit them."""
+
+    rows: Rows
+    codes: Any
+    weight: Any
+    order: Any
+
+
+class StreamArrays(NamedTuple):
+    """What the stochastic solver keeps: iterates, their weighted sums and counters.
+
+    `clocks` has the number of steps, the number of examples counted, and the largest squared norm;
+    `counts` by feature how many examples had it; `stamps` by feature the step from which on its
+    interval is not in `sums` yet. `boxes` and `sums` are by class.
+    """
+
+    clocks: Any
+    counts: Any
+    stamps: Any
+    boxes: Any
+    sums: Any
 
 
 @register_jitable
@@ -32,19 +89,10 @@ def answer(margin: float, level: float, kappa: float, cap: float) -> float:
 
 
 def ascend(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    sign: Any,
-    cap: Any,
-    kappa: Any,
+    examples: DualRows,
+    problem: DualProblem,
     curvature: Any,
     order: Any,
-    level: float,
-    constant: float,
-    C: float,
-    D: float,
-    primal: Any,
     a: Any,
     dual: Any,
     trail: Any,
@@ -54,6 +102,9 @@ def ascend(
     `curvature` bounds that of each example's line from above, so that every step goes up. There are
     as many passes as `trail` has rows, each of which, unless empty, takes the a after its pass.
     """
+    (indptr, indices, data), sign, cap, kappa = examples
+    primal, C, D = problem.primal, problem.C, problem.D
+    level, constant = problem.level, problem.constant
     gap = 0.0
     for turn in range(trail.shape[0] * order.size):
         i = order[turn % order.size]
@@ -89,10 +140,9 @@ def ascend(
     return gap
 
 
-def gather(
-    indptr: Any, indices: Any, data: Any, sign: Any, a: Any, constant: float, dual: Any
-) -> None:
+def gather(rows: Rows, sign: Any, a: Any, constant: float, dual: Any) -> None:
     """Add up (p, q) anew, so that no rounding of the steps is left; untouched rows stay 0."""
+    indptr, indices, data = rows
     dual[0, 0] = dual[0, 1] = 0.0
     for k in range(indptr[0], indptr[-1]):
         j = indices[k] + 1
@@ -108,15 +158,17 @@ def gather(
                 dual[j, 1] += a[i] * abs(x)
 
 
-def unfold(touched: Any, C: float, D: float, primal: Any, dual: Any, box: Any) -> None:
+def unfold(touched: Any, problem: DualProblem, dual: Any, box: Any) -> None:
     """The intervals that (p, q) stand for."""
     for j in touched:
-        mu, sigma = primal(dual[j, 0], dual[j, 1], C, D)
+        mu, sigma = problem.primal(dual[j, 0], dual[j, 1], problem.C, problem.D)
         box[j, 0], box[j, 1] = mu, sigma
 
 
-def weigh(touched: Any, C: float, D: float, primal: Any, cost: Any, dual: Any, other: Any) -> float:
+def weigh(touched: Any, problem: DualProblem, dual: Any, other: Any) -> float:
     """What the touched features add to the value of a dual point, more than to that of another."""
+    primal = problem.primal
+    cost, C, D = problem.cost, problem.C, problem.D
     total = 0.0
     for j in touched:
         p, q = dual[j, 0], dual[j, 1]
@@ -129,19 +181,9 @@ def weigh(touched: Any, C: float, D: float, primal: Any, cost: Any, dual: Any, o
 
 
 def certify(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    sign: Any,
-    cap: Any,
-    kappa: Any,
-    level: float,
-    constant: float,
-    C: float,
-    D: float,
+    examples: DualRows,
+    problem: DualProblem,
     touched: Any,
-    primal: Any,
-    cost: Any,
     a: Any,
     dual: Any,
     box: Any,
@@ -149,9 +191,13 @@ def certify(
 ) -> None:
     """The loss of a box, the cost of its touched intervals and its distance from a dual point.
 
-    The distance is a sum of terms that are never negative, one an example and one a feature, so
+    The distance is a sum of terms that are never negative, one per example and one per feature, so
     that nothing cancels in it.
     """
+    (indptr, indices, data), sign, cap, kappa = examples
+    primal = problem.primal
+    cost, C, D = problem.cost, problem.C, problem.D
+    level, constant = problem.level, problem.constant
     loss = spent = gap = 0.0
     for i in range(sign.size):
         if cap[i] <= 0.0:
@@ -180,34 +226,16 @@ def area(t: float) -> float:
 
 
 def descend(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    codes: Any,
-    weight: Any,
-    order: Any,
-    level: float,
-    kappa: float,
-    cap: float,
-    constant: float,
-    C: float,
-    D: float,
-    counting: bool,
-    prox: Any,
-    clocks: Any,
-    counts: Any,
-    stamps: Any,
-    boxes: Any,
-    sums: Any,
-    answers: Any,
+    examples: StreamRows, problem: StreamProblem, counting: bool, stream: StreamArrays, answers: Any
 ) -> int:
-    """Stochastic steps over the rows in `order`, one box a class; return an overflowing row or -1.
+    """Stochastic steps over rows, one box per class; return an overflowing row or -1.
 
-    `clocks` holds the number of steps, the number of examples that `counts` has seen by feature,
-    and the largest squared norm. With `counting` the rows are counted as they come. `sums` collects
-    the iterates, the t-th with weight t; `stamps` says from which step on a feature's interval is
-    not in it yet. `answers`, by class and row, collects minus the slopes of the losses likewise.
+    With `counting` the rows are counted as they come. `answers`, by class and row, collects minus
+    the slopes of the losses, weighted as the iterates are in `sums`.
     """
+    (indptr, indices, data), codes, weight, order = examples
+    clocks, counts, stamps, boxes, sums = stream
+    prox, C, D, level, kappa, cap, constant = problem
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
         clocks[0] += 1.0
@@ -256,10 +284,9 @@ def descend(
     return -1
 
 
-def spread(
-    indptr: Any, indices: Any, data: Any, boxes: Any, constant: float, means: Any, reach: Any
-) -> None:
+def spread(rows: Rows, boxes: Any, constant: float, means: Any, reach: Any) -> None:
     """x·μ and |x|·σ of every row, by class."""
+    indptr, indices, data = rows
     for i in range(means.shape[0]):
         for column in range(boxes.shape[0]):
             mean = constant * np.float64(boxes[column, 0, 0])
@@ -272,77 +299,46 @@ def spread(
             reach[i, column] = width
 
 
-def _dual_rows(real: Any) -> tuple[Any, ...]:
-    """Rows, with a sign, a cap and a κ each."""
-    return (*rows(real), given(f8), given(f8), given(f8))
+def dual_rows(real: Any) -> Any:
+    """The type of `DualRows`."""
+    return types.NamedTuple([rows(real), given(f8), given(f8), given(f8)], DualRows)
 
+
+def stream_rows(real: Any) -> Any:
+    """The type of `StreamRows`."""
+    return types.NamedTuple([rows(real), given(i8), given(f8), given(i8)], StreamRows)
+
+
+DUAL_PROBLEM = types.NamedTuple([Callee(INTERVAL), Callee(COST), f8, f8, f8, f8], DualProblem)
+STREAM_PROBLEM = types.NamedTuple([Callee(INTERVAL), f8, f8, f8, f8, f8, f8], StreamProblem)
+STREAM_ARRAYS = types.NamedTuple(
+    [array(f8), array(f8), array(f8), array(f8, 3), array(f8, 3)], StreamArrays
+)
 
 ASCEND = Kernel(
     ascend,
     lambda real: f8(
-        *_dual_rows(real),
-        given(f8),
-        given(i8),
-        *(f8, f8, f8, f8),
-        Callee(INTERVAL),
-        array(f8),
-        array(f8, 2),
-        array(f8, 2),
+        dual_rows(real), DUAL_PROBLEM, given(f8), given(i8), array(f8), array(f8, 2), array(f8, 2)
     ),
     allocates=True,
 )
 GATHER = Kernel(
     gather,
-    lambda real: types.void(*rows(real), given(f8), given(f8), f8, array(f8, 2)),
+    lambda real: types.void(rows(real), given(f8), given(f8), f8, array(f8, 2)),
 )
-UNFOLD = Kernel(
-    unfold,
-    lambda _: types.void(given(i8), f8, f8, Callee(INTERVAL), given(f8, 2), array(f8, 2)),
-)
-WEIGH = Kernel(
-    weigh,
-    lambda _: f8(
-        given(i8),
-        *(f8, f8),
-        Callee(INTERVAL),
-        Callee(COST),
-        given(f8, 2),
-        given(f8, 2),
-    ),
-)
+UNFOLD = Kernel(unfold, lambda _: types.void(given(i8), DUAL_PROBLEM, given(f8, 2), array(f8, 2)))
+WEIGH = Kernel(weigh, lambda _: f8(given(i8), DUAL_PROBLEM, given(f8, 2), given(f8, 2)))
 CERTIFY = Kernel(
     certify,
     lambda real: types.void(
-        *_dual_rows(real),
-        *(f8, f8, f8, f8),
-        given(i8),
-        Callee(INTERVAL),
-        Callee(COST),
-        given(f8),
-        given(f8, 2),
-        given(f8, 2),
-        array(f8),
+        dual_rows(real), DUAL_PROBLEM, given(i8), given(f8), given(f8, 2), given(f8, 2), array(f8)
     ),
 )
 DESCEND = Kernel(
     descend,
-    lambda real: i8(
-        *rows(real),
-        given(i8),
-        given(f8),
-        given(i8),
-        *(f8, f8, f8, f8, f8, f8),
-        types.boolean,
-        Callee(INTERVAL),
-        array(f8),
-        array(f8),
-        array(f8),
-        array(f8, 3),
-        array(f8, 3),
-        array(f8, 2),
-    ),
+    lambda real: i8(stream_rows(real), STREAM_PROBLEM, flag, STREAM_ARRAYS, array(f8, 2)),
 )
 SPREAD_BOX = Kernel(
     spread,
-    lambda real: types.void(*rows(real), given(f8, 3), f8, array(f8, 2), array(f8, 2)),
+    lambda real: types.void(rows(real), given(f8, 3), f8, array(f8, 2), array(f8, 2)),
 )

@@ -1,4 +1,4 @@
-"""Scores of rows, and how far they may be off, from the table of means and variances."""
+"""Scores of rows and their deviations, from the table of means and variances."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Kernel, array, f8, given, rows
-from sureline.kernels.indexing import entry_at, row_at
+from sureline.kernels.arguments import Rows, array, f8, given, rows
+from sureline.kernels.compiling import Kernel
+from sureline.kernels.positions import entry_at, row_at
 
 # Outside these a variance is summed again from values scaled by the largest of their row.
 SMALL, LARGE = 1e-200, 1e200
 
 
-def score(
-    indptr: Any, indices: Any, data: Any, table: Any, constant: float, shift: float, out: Any
-) -> None:
+def score(rows: Rows, table: Any, constant: float, shift: float, out: Any) -> None:
     """The scores of every row, by column: slot 0 and, with a `shift`, that times slot 1."""
+    indptr, indices, data = rows
     for i in range(out.shape[0]):
         for slot in range(2 if shift != 0.0 else 1):
             factor = shift if slot == 1 else 1.0
@@ -33,10 +33,9 @@ def score(
                     out[i, column] += kept[column] * x
 
 
-def score_one(
-    indptr: Any, indices: Any, data: Any, table: Any, constant: float, shift: float, out: Any
-) -> None:
+def score_one(rows: Rows, table: Any, constant: float, shift: float, out: Any) -> None:
     """As `score` for one column, whose sums stay in registers."""
+    indptr, indices, data = rows
     for i in range(out.shape[0]):
         total = constant * np.float64(table[0, 0, 0])
         gathered = 0.0
@@ -63,10 +62,9 @@ def largest(start: int, stop: int, data: Any, constant: float) -> float:
     return size
 
 
-def spread(
-    indptr: Any, indices: Any, data: Any, table: Any, constant: float, deviation: Any
-) -> None:
-    """The deviation of every row's scores, by column, right also where its square underflows."""
+def spread(rows: Rows, table: Any, constant: float, deviation: Any) -> None:
+    """The deviation of every row's scores, by column, also where its square underflows."""
+    indptr, indices, data = rows
     for i in range(deviation.shape[0]):
         start, stop = row_at(indptr, i)
         v = deviation[i]
@@ -89,8 +87,8 @@ def spread(
             v[column] = scale * math.sqrt(v[column])
 
 
-SCORE = Kernel(score, lambda real: types.void(*rows(real), given(real, 3), f8, f8, array(f8, 2)))
+SCORE = Kernel(score, lambda real: types.void(rows(real), given(real, 3), f8, f8, array(f8, 2)))
 SCORE_ONE = Kernel(
-    score_one, lambda real: types.void(*rows(real), given(real, 3), f8, f8, array(f8, 2))
+    score_one, lambda real: types.void(rows(real), given(real, 3), f8, f8, array(f8, 2))
 )
-SPREAD = Kernel(spread, lambda real: types.void(*rows(real), given(real, 3), f8, array(f8, 2)))
+SPREAD = Kernel(spread, lambda real: types.void(rows(real), given(real, 3), f8, array(f8, 2)))

@@ -1,0 +1,279 @@
+"""Which compiled loop learns, by rule, covariance and scheme, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.kernels import rivals
+from sureline.kernels.arguments import (
+    EXACT,
+    JOINT,
+    STEP,
+    Examples,
+    ModelArrays,
+    Prior,
+    Scheme,
+    StepRule,
+)
+from sureline.kernels.class_columns import class_buffers
+from sureline.kernels.compiling import pointer
+from sureline.kernels.copied_rows import LEARN_MANY_COPIED, LEARN_TWO_COPIED, row_copy
+from sureline.kernels.custom_rule import LEARN_CUSTOM, LEARN_CUSTOM_RIVALS
+from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
+from sureline.kernels.full import (
+    LEARN_FULL,
+    LEARN_FULL_ONE_VS_REST,
+    LEARN_FULL_RIVALS,
+    full_buffers,
+)
+from sureline.kernels.identity import LEARN_SPHERICAL
+from sureline.kernels.informed_prior import LEARN_REST, LEARN_TWO, rest_buffers, two_buffers
+from sureline.kernels.noise import noise_of
+from sureline.kernels.one_vs_rest import LEARN_CUSTOM_ONE_VS_REST, LEARN_ONE_VS_REST
+from sureline.model import State
+from sureline.model.scorer import Scorer
+from sureline.rules import Rule
+
+# A variance on the diagonal of a full covariance never falls below the first share of the initial
+# one; a scale-free full covariance is rescaled at the second.
+FULL_FLOOR = 1e-30
+RESCALE = 1e-20
+
+PROJECTIONS = {
+    "identity": rivals.SPHERICAL,
+    "diagonal-kl": rivals.KL,
+    "diagonal-l2": rivals.L2,
+    "diagonal-exact": rivals.BEST,
+}
+ONE_VS_REST = "one-vs-rest"
+SCHEMES = {
+    "sequential": rivals.SEQUENTIAL,
+    "parallel": rivals.PARALLEL,
+    "exact": rivals.TOGETHER,
+    ONE_VS_REST: rivals.ONE_VS_REST,
+}
+EMPTY = np.zeros(0)
+
+
+class Turn(NamedTuple):
+    """What an earlier pass has done with rows, and what happens now.
+
+    `counted` and `learned` say whether an earlier pass has done so; `learning` whether this pass
+    learns the rows, or only counts them.
+    """
+
+    counted: bool = False
+    learned: bool = False
+    learning: bool = True
+
+
+NEW, COUNTED, AGAIN = Turn(), Turn(counted=True), Turn(counted=True, learned=True)
+COUNT_ONLY = Turn(learning=False)
+
+
+class Loops(Scorer):
+    """Which compiled loop learns, by rule, covariance and scheme, and what it is given.
+
+    Parameters
+    ----------
+    rule, parameters, covariance, dtype, fit_intercept, weighting, normalize
+        As for `Scorer`.
+    competitors : int
+        With how many rival classes an example is compared, at most.
+    scheme : str
+        How the steps against several rivals are combined.
+    calibrated : bool, default=False
+        Whether a calibrator learns from rows before the model does.
+    adaptive : bool, default=False
+        Whether the rule's first constant is estimated from the rows.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        parameters: Mapping[str, float],
+        covariance: str,
+        dtype: str,
+        fit_intercept: bool,
+        competitors: int,
+        scheme: str,
+        weighting: str | None = None,
+        normalize: bool = False,
+        calibrated: bool = False,
+        adaptive: bool = False,
+    ) -> None:
+        super().__init__(rule, parameters, covariance, dtype, fit_intercept, weighting, normalize)
+        self.a, self.b = (*self.constants, 0.0, 0.0)[:2]
+        self.share = rule.weight == "share"
+        self.competitors, self.scheme = competitors, scheme
+        self.projection = PROJECTIONS.get(covariance, -1)  # a full covariance has none
+        self.calibrated, self.adaptive = calibrated, adaptive
+        self._options: dict[str, Any] = {
+            "parameters": dict(parameters),
+            "covariance": covariance,
+            "dtype": dtype,
+            "fit_intercept": fit_intercept,
+            "competitors": competitors,
+            "scheme": scheme,
+            "weighting": weighting,
+            "normalize": normalize,
+            "calibrated": calibrated,
+            "adaptive": adaptive,
+        }
+
+    @cached_property
+    def _step(self) -> Any:
+        return pointer(self.rule.step, STEP)
+
+    @cached_property
+    def _exact(self) -> Any:
+        return pointer(self.rule.exact or rivals.no_exact, EXACT)
+
+    @cached_property
+    def _joint(self) -> Any:
+        joint = None
+        if self.scheme == "exact":
+            joint = self.rule.joint[self.layout.covariance]
+        return pointer(joint or rivals.no_joint, JOINT, self.rule.inlined if joint else ())
+
+    def constant_of(self, state: State) -> float:
+        """The rule's first constant, as a state has estimated it where it does."""
+        return float(noise_of(state.errors)) if self.adaptive else self.a
+
+    # -- what loops are given ------------------------------------------------------------------
+
+    def _model(self, state: State, turn: Turn, table: NDArray[Any] | None = None) -> ModelArrays:
+        """The arrays of a state; those of what does not learn in this turn are empty."""
+        new = not turn.learned
+        return ModelArrays(
+            state.table if table is None else table,
+            state.covariance,
+            state.stamps,
+            state.counts,
+            state.tallies,
+            state.tokens,
+            state.curve if self.calibrated and new else EMPTY,
+            state.errors if self.adaptive and new else EMPTY,
+        )
+
+    def _step_rule(self, state: State, turn: Turn, floor: float | None = None) -> StepRule:
+        """The rule with its constants; what was estimated stays fixed in later passes."""
+        a = self.constant_of(state) if turn.learned else self.a
+        lowest = self.floor if floor is None else floor
+        return StepRule(self._step, a, self.b, self.share, lowest, self.constant)
+
+    def _prior(self, turn: Turn) -> Prior:
+        return Prior(self.informed, not turn.counted, 1.0 / self.initial_variance)
+
+    def _many(self, state: State) -> Scheme:
+        competitors = min(self.competitors, state.table.shape[2])
+        return Scheme(SCHEMES[self.scheme], self.projection, competitors, self.rule.average)
+
+    # -- which loop learns; each returns the row that overflowed, or -1 -----------------------
+
+    def _learn_two(self, state: State, examples: Examples, turn: Turn) -> int:
+        """Learn two classes."""
+        model = self._model(state, turn, state.table[:, :, 0])
+        rule, longest = self._step_rule(state, turn), examples.rows.longest
+        failed: int
+        if self.projection == rivals.SPHERICAL:
+            failed = LEARN_SPHERICAL.loop(self.dtype)(
+                examples, model, rule, self.rule.average, state.clock
+            )
+        elif self.projection == rivals.BEST:
+            failed = LEARN_EXACT.loop(self.dtype)(
+                examples, model, rule, self._exact, np.empty(longest + 1)
+            )
+        else:
+            failed = LEARN_DIAGONAL.loop(self.dtype)(
+                examples, model, rule, self.projection == rivals.L2, np.empty(longest)
+            )
+        return failed
+
+    def _learn_many(self, state: State, examples: Examples, turn: Turn) -> int:
+        """Learn many classes."""
+        model, rule = self._model(state, turn), self._step_rule(state, turn)
+        scheme, columns, clock = self._many(state), state.table.shape[2], state.clock
+        exact, longest = self._exact, examples.rows.longest
+        failed: int
+        if self.scheme == ONE_VS_REST:
+            failed = LEARN_ONE_VS_REST.loop(self.dtype)(
+                examples, model, rule, exact, scheme, state.used, clock,
+                class_buffers(longest, columns, 0),
+            )  # fmt: skip
+        else:
+            several = 1 if self.scheme == "sequential" else scheme.competitors
+            failed = rivals.LEARN_RIVALS.loop(self.dtype)(
+                examples, model, rule, exact, self._joint, scheme, state.used, clock,
+                class_buffers(longest, columns, several),
+            )  # fmt: skip
+        return failed
+
+    def _learn_custom(self, state: State, examples: Examples) -> int:
+        """Learn with a rule that brings its own row functions."""
+        model = self._model(state, AGAIN)
+        failed: int
+        if not state.wide:
+            failed = LEARN_CUSTOM.loop(self.dtype)(examples, model, self._custom, state.clock)
+        else:
+            rest = self.scheme == ONE_VS_REST
+            kernel = LEARN_CUSTOM_ONE_VS_REST if rest else LEARN_CUSTOM_RIVALS
+            failed = kernel.loop(self.dtype)(examples, model, self._custom, state.used, state.clock)
+        return failed
+
+    def _learn_full(self, state: State, examples: Examples, turn: Turn) -> int:
+        """Learn with a full covariance."""
+        model = self._model(state, turn)
+        rule = self._step_rule(state, turn, FULL_FLOOR * self.initial_variance)
+        below = RESCALE * self.initial_variance if self.rule.scale_free else 0.0
+        size, _, columns = state.table.shape
+        failed: int
+        if not state.wide:
+            buffers = full_buffers(size, 1, self.dtype)
+            failed = LEARN_FULL.loop(self.dtype)(examples, model, rule, below, buffers)
+        elif self.scheme == ONE_VS_REST:
+            buffers = full_buffers(size, 1, self.dtype)
+            failed = LEARN_FULL_ONE_VS_REST.loop(self.dtype)(
+                examples, model, rule, below, state.used, buffers
+            )
+        else:
+            buffers, competitors = full_buffers(size, 2, self.dtype), self.competitors
+            failed = LEARN_FULL_RIVALS.loop(self.dtype)(
+                examples, model, rule, below, state.used, min(competitors, columns), buffers
+            )
+        return failed
+
+    def _learn_informed(self, state: State, examples: Examples, turn: Turn) -> int:
+        """Learn under an informed prior, with a calibrator, or both."""
+        model, rule, prior = (
+            self._model(state, turn),
+            self._step_rule(state, turn),
+            self._prior(turn),
+        )
+        longest, columns = examples.rows.longest, state.table.shape[2]
+        fast = self.projection == rivals.KL
+        failed: int
+        if not state.wide and fast:
+            failed = LEARN_TWO.loop(self.dtype)(
+                examples, model, rule, prior, two_buffers(longest, self.informed)
+            )
+        elif not state.wide:
+            failed = LEARN_TWO_COPIED.loop(self.dtype)(
+                examples, model, rule, self._exact, prior, self.projection,
+                row_copy(longest, 1), np.empty(longest + 1),
+            )  # fmt: skip
+        elif self.scheme == ONE_VS_REST and fast:
+            buffers = rest_buffers(longest, columns, self.informed)
+            failed = LEARN_REST.loop(self.dtype)(examples, model, rule, prior, state.used, buffers)
+        else:
+            scheme = self._many(state)
+            failed = LEARN_MANY_COPIED.loop(self.dtype)(
+                examples, model, rule, self._exact, self._joint, scheme, prior, state.used,
+                row_copy(longest, columns), class_buffers(longest, columns, scheme.competitors),
+            )  # fmt: skip
+        return failed

@@ -1,0 +1,256 @@
+"""Where rules and kernels meet to predict: scores, their deviations, and weights of a state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.features.rows import Rows
+from sureline.kernels import arguments
+from sureline.kernels.arguments import (
+    REAL,
+    CustomRule,
+    ModelArrays,
+    custom_score,
+    custom_update,
+)
+from sureline.kernels.calibration import CALIBRATE
+from sureline.kernels.class_counts import WEIGH_ROWS
+from sureline.kernels.compiling import pointer
+from sureline.kernels.custom_rule import SCORE_CUSTOM
+from sureline.kernels.full import SPREAD_FULL
+from sureline.kernels.informed_prior import (
+    OPEN_ENTRIES,
+    SCORE_MANY,
+    SCORE_TWO,
+    open_buffers,
+    rest_buffers,
+    two_buffers,
+)
+from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
+from sureline.kernels.scores import SCORE, SCORE_ONE, SPREAD
+from sureline.model import Layout, State
+from sureline.rules import OwnKernel, Rule
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# A diagonal variance never falls below this share of the initial one.
+FLOOR = 1e-12
+
+
+class Scorer:
+    """A rule with its constants, a covariance and a type of number, ready to score rows.
+
+    Parameters
+    ----------
+    rule : Rule
+        The update rule.
+    parameters : mapping
+        The values of the rule's parameters.
+    covariance : str
+        What is kept of the covariance.
+    dtype : {"float32", "float64"}
+        The type of number of states and rows.
+    fit_intercept : bool
+        Whether there is a constant feature.
+    weighting : {"idf", "nb"} or None
+        How counts of rows weigh features.
+    normalize : bool
+        Whether rows are scaled to length 1 after weighting.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        parameters: Mapping[str, float],
+        covariance: str,
+        dtype: str,
+        fit_intercept: bool,
+        weighting: str | None,
+        normalize: bool,
+    ) -> None:
+        self.rule = rule
+        self.dtype = dtype
+        self.constant = float(fit_intercept)
+        self.constants = rule.constants(**parameters)
+        self.p = np.array(self.constants, np.float64)
+        self.initial_variance = float(parameters.get("initial_variance", 1.0))
+        self.floor = FLOOR * self.initial_variance
+        self.informed, self.normalize = weighting == "nb", normalize
+        if rule.kernel is not None:
+            initial = tuple(rule.kernel.initial(*self.constants))
+        elif covariance == "identity":
+            initial = (0.0, 0.0) if rule.average else (0.0,)
+        else:
+            initial = (0.0, self.initial_variance)
+        stamps = rule.kernel is not None and rule.kernel.stamps
+        self.layout = Layout(
+            rule.name, covariance, dtype, fit_intercept, initial, stamps, weighting
+        )
+
+    @property
+    def has_variance(self) -> bool:
+        """Whether there is a variance for every weight."""
+        return self.layout.covariance != "identity"
+
+    @cached_property
+    def _custom(self) -> CustomRule:
+        """The rule's own row functions, compiled."""
+        kernel, real = cast(OwnKernel, self.rule.kernel), REAL[self.dtype]
+        score = pointer(kernel.score, custom_score(real), kernel.inlined)
+        update = pointer(kernel.update, custom_update(real), kernel.inlined)
+        return CustomRule(score, update, self.p, self.constant)
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def weighed(self, state: State, rows: Rows) -> Rows:
+        """Rows as they are scored: scaled by inverse document frequencies, if they are."""
+        if state.layout.weighting != "idf":
+            return rows
+        codes, order = np.zeros(0, np.int64), np.arange(len(rows))
+        return self._weighed(state.writeable(), rows, codes, order, counting=False)
+
+    def _weighed(
+        self,
+        state: State,
+        rows: arguments.Rows,
+        codes: Integers,
+        order: Integers,
+        counting: bool,
+    ) -> Rows:
+        """Rows scaled by inverse document frequencies, in `order`, and counted if `counting`."""
+        values = np.zeros(int(rows.indptr[-1]), self.dtype)
+        WEIGH_ROWS.loop(self.dtype)(
+            rows, codes, order, state.tallies, state.tokens, counting, self.normalize, values
+        )
+        return Rows(rows.indptr, rows.indices, values)
+
+    # -- scores --------------------------------------------------------------------------------
+
+    def scores(self, state: State, rows: Rows) -> Floats:
+        """The mean scores of every row, by column; where two classes share one, of the second."""
+        out = np.empty((len(rows), state.used))
+        rows = self.weighed(state, rows)
+        if self.informed:
+            self._score_informed(state, rows, out, out[:0])
+        elif self.rule.kernel is not None:
+            model = _readable(state)
+            SCORE_CUSTOM.loop(self.dtype)(rows, model, self._custom, state.clock, out)
+        else:
+            shift = -1.0 / state.clock if self.rule.average and state.clock else 0.0
+            kernel = SCORE if state.wide else SCORE_ONE
+            kernel.loop(self.dtype)(rows, state.table, self.constant, shift, out)
+        return out
+
+    def deviations(self, state: State, rows: Rows) -> Floats:
+        """The standard deviations of every row's scores, by column."""
+        out = np.empty((len(rows), state.used))
+        rows = self.weighed(state, rows)
+        if self.informed:
+            self._score_informed(state, rows, np.empty_like(out), out)
+            np.sqrt(out, out=out)
+        elif state.layout.covariance == "full":
+            buffer = np.empty(state.table.shape[0])
+            SPREAD_FULL.loop(self.dtype)(rows, state.covariance, self.constant, buffer, out)
+        else:
+            SPREAD.loop(self.dtype)(rows, state.table, self.constant, out)
+        return out
+
+    def moments(self, state: State, rows: Rows) -> tuple[Floats, Floats]:
+        """The mean scores of every row and their standard deviations, by column."""
+        if not self.informed:
+            return self.scores(state, rows), self.deviations(state, rows)
+        means, variances = np.empty((2, len(rows), state.used))
+        self._score_informed(state, rows, means, variances)
+        return means, np.sqrt(variances)
+
+    def _score_informed(self, state: State, rows: Rows, means: Floats, variances: Floats) -> None:
+        """The means and the variances of every row's scores under the informed prior."""
+        model, inverse = _readable(state), 1.0 / self.initial_variance
+        if state.wide:
+            wide = rest_buffers(rows.longest, means.shape[1])
+            SCORE_MANY.loop(self.dtype)(rows, model, inverse, self.constant, wide, means, variances)
+        else:
+            two = two_buffers(rows.longest)
+            SCORE_TWO.loop(self.dtype)(rows, model, inverse, self.constant, two, means, variances)
+
+    def calibrate(self, state: State, scores: Floats) -> Floats:
+        """Probabilities of classes from their scores, by the state's calibrator."""
+        out = np.empty(scores.shape)
+        CALIBRATE.compiled("float64")(np.ascontiguousarray(scores), state.curve, out)
+        return out
+
+    # -- weights -------------------------------------------------------------------------------
+
+    def opened(self, state: State, rows: NDArray[Any] | None = None) -> Floats:
+        """Means and variances of some rows of the table or of all, under the prior, by column."""
+        numbers = np.arange(state.features + 1) if rows is None else np.asarray(rows, np.int64)
+        out = np.empty((numbers.size, 2, state.used))
+        OPEN_ENTRIES.loop(self.dtype)(
+            numbers, _readable(state), 1.0 / self.initial_variance, open_buffers(state.used), out
+        )
+        return out
+
+    def variances(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The variances of the weights, by column, as `weights` gives the weights."""
+        chosen: Any = slice(None) if rows is None else rows
+        if state.covariance.size:
+            diagonals = np.diagonal(state.covariance[: state.used], axis1=1, axis2=2)
+            return np.asarray(diagonals.T[chosen])
+        if self.informed:
+            return np.asarray(self.opened(state, rows)[:, 1], self.dtype)
+        return np.asarray(state.table[chosen, 1, : state.used])
+
+    def weights(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The linear weights, by column, of some rows of the table or of all; row 0 is the 1's."""
+        if self.rule.kernel is not None:
+            weights = self._custom_weights(state, rows)
+        elif self.informed:
+            weights = self.opened(state, rows)[:, 0]
+        else:
+            chosen: Any = slice(None) if rows is None else rows
+            weights = state.table[chosen, 0]
+            if self.rule.average and state.clock:
+                weights = weights.astype(np.float64) - state.table[chosen, 1] / state.clock
+        return np.asarray(weights[:, : state.used] + 0.0, self.dtype)  # + 0.0: no negative zeros
+
+    def _custom_weights(self, state: State, rows: NDArray[Any] | None) -> NDArray[Any]:
+        """The weights of a rule with its own row functions, which takes row 0 for the constant."""
+        kernel, columns = cast(OwnKernel, self.rule.kernel), state.used
+        added = rows is not None and (not rows.size or rows[0] != 0)
+        every: Any = np.concatenate([[0], rows]) if added else slice(None) if rows is None else rows
+        table = state.table[every]
+        stamps = state.stamps[every] if kernel.stamps else np.zeros((1, columns))
+        weights = [
+            kernel.weights(table[:, :, k].astype(np.float64), stamps[:, k], state.clock, self.p)
+            for k in range(columns)
+        ]
+        return np.stack(weights, axis=1)[int(added) :]
+
+
+def _readable(state: State) -> ModelArrays:
+    """The arrays of a state, for loops that only read them."""
+    return ModelArrays(
+        state.table,
+        state.covariance,
+        state.stamps,
+        state.counts,
+        state.tallies,
+        state.tokens[: state.classes],
+        state.curve,
+        state.errors,
+    )
+
+
+def chances(mean: Floats, deviation: Floats) -> Floats:
+    """The probability of each of many classes to have the highest score, by quadrature."""
+    out = np.empty(mean.shape)
+    WIN.compiled("float64")(
+        np.ascontiguousarray(mean), np.ascontiguousarray(deviation), NODES, WEIGHTS, BENDS, out
+    )
+    return out
