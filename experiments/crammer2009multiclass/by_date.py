@@ -229,7 +229,7 @@ def accuracy_table(results: list[list[Result]]) -> Iterator[str]:
     """Test accuracy by learner and number of passes."""
     counts = [one.passes for one in results[0]]
     heads = [f"{count} pass{'es' if count > 1 else ''}" for count in counts]
-    yield f"| test accuracy in % | {' | '.join(heads)} | passes by validation | s a pass |"
+    yield f"| test accuracy in % | {' | '.join(heads)} | passes by validation | s per pass |"
     yield "|---" + "|---:" * (len(counts) + 2) + "|"
     for row in results:
         cells = [
