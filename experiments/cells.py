@@ -33,7 +33,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """One piece of work."""
+    """One unit of work."""
 
     task: str
     learner: str = ""
@@ -60,7 +60,7 @@ def run_cells(
         module, because it runs in other processes. Where it raises MissingData, the cell's record
         is ``{"missing": sentence}``, and it is tried again in the next run.
     results : Path
-        The results file, one JSON object a line.
+        The results file, one JSON object per line.
     settings : mapping
         What else the work depends on, such as the seed; a record made with other settings does
         not count. ``data``, the folder of data sets, may differ.
@@ -81,7 +81,7 @@ def run_cells(
         _mend(results)
         with (
             results.open("a", encoding="utf-8") as file,
-            _bar(len(wanted), len(found)) as tell,
+            _bar(len(wanted), len(found)) as advance,
             closing(_work_off(todo, work, settings, jobs)) as finished,
         ):
             for cell, record in finished:
@@ -90,7 +90,7 @@ def run_cells(
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
                     file.flush()
                 found[cell] = record
-                tell(str(cell))
+                advance(str(cell))
     return {cell: found[cell] for cell in wanted}
 
 
@@ -175,17 +175,17 @@ def _do(work: Work, cell: Cell, settings: Settings) -> Record:
 
 @contextmanager
 def _bar(total: int, done: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar on stderr, which is told of every finished cell."""
+    """A progress bar on stderr, advanced by every finished cell."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task("begun", total=total, completed=done)
 
-        def tell(what: str) -> None:
+        def advance(what: str) -> None:
             progress.update(task, advance=1, description=what)
             if not progress.console.is_terminal:
                 print(f"done: {what}", file=sys.stderr, flush=True)
 
-        yield tell
+        yield advance
 
 
 # -- the command line of a paper's run.py ------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A paper's claims beside what was found: who decides, and how it is told.
+"""A paper's claims and what was found: how they are decided and shown.
 
 A paper's run writes its claims to claims.csv; the summary of all papers is made from those files.
 """
@@ -25,7 +25,7 @@ class Claim:
     printed: str
     ours: str
     verdict: str
-    headline: bool = True  # whether it stands in the summary of all papers
+    headline: bool = True  # whether it is in the summary of all papers
 
 
 def decide(agrees: bool) -> str:

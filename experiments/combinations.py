@@ -117,7 +117,7 @@ def show_sizes(large: Large) -> str:
         )
         for task, one in large.items()
     ]
-    return make_table(("", "training rows", "test rows", "features", "features a row"), rows)
+    return make_table(("", "training rows", "test rows", "features", "features per row"), rows)
 
 
 def draw_combinations(path: Path, large: Large) -> None:
@@ -164,7 +164,7 @@ def claim_combinations(large: Large) -> list[Claim]:
 
 
 def _say(task: str) -> str:
-    """What the papers' data was, and what stands for it."""
+    """What the papers' data was, and what replaces it."""
     what = "one million reviews" if task == REVIEWS else "804,411 Reuters stories"
     return f"{what} (here {TASKS[task].title})"
 

@@ -1,7 +1,7 @@
 """The papers' kinds of figures: curves by pass, points against a diagonal, bars in groups.
 
-Lines differ in dashes and markers and bars in hatching, so that all can be told apart without
-colour. Legends stand outside the axes, where they hide nothing.
+Lines differ in dashes and markers and bars in hatching, so that all can be distinguished without
+colour. Legends are outside the axes, where they hide nothing.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def draw_pairs(
     x_label, y_label : str
         The axes, with units.
     numbered : bool
-        Whether points are numbered, with a list of their names beside the panels.
+        Whether points are numbered, with a list of their names next to the panels.
     logarithmic : bool
         Whether both axes are logarithmic; a panel with a value of 0 stays as it is.
     """

@@ -62,7 +62,7 @@ A_OF_SOP = grid(a=tuple(10.0**k for k in range(-4, 5)))
 def make_cw(
     phi: float, constraint: str = "variance", covariance: str = "diagonal-kl", **others: Any
 ) -> Any:
-    """Confidence-weighted learning with the papers' φ, which stands for the confidence Φ(φ)."""
+    """Confidence-weighted learning with the papers' φ, where the confidence is Φ(φ)."""
     from sureline import CWClassifier
 
     return CWClassifier(

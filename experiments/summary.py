@@ -42,7 +42,7 @@ def count(claims: Mapping[str, list[Claim]]) -> str:
     return make_table(("headline claims", *VERDICTS), rows)
 
 
-def tell(claims: Mapping[str, list[Claim]]) -> str:
+def list_claims(claims: Mapping[str, list[Claim]]) -> str:
     """Every headline claim with its verdict, paper by paper."""
     parts = []
     for paper, title in PAPERS.items():
@@ -66,7 +66,7 @@ def write_summary(folder: Path = HERE) -> None:
     """Bring the folder's README.md up to date with what has been run."""
     claims = collect(folder)
     fill_in(folder / "README.md", "count", count(claims))
-    fill_in(folder / "README.md", "claims", tell(claims))
+    fill_in(folder / "README.md", "claims", list_claims(claims))
 
 
 def finish(folder: Path, texts: Mapping[str, str], own: Path) -> None:

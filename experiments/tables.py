@@ -1,4 +1,4 @@
-"""Printed figures beside ours: CSV files, Markdown tables, and McNemar's marks."""
+"""Printed figures next to ours: CSV files, Markdown tables, and McNemar's marks."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def side_by_side(
     tasks, learners : mapping of names to titles
         Rows and columns.
     paper, ours : figures
-        The printed figures and ours. Where ours are missing, a dash stands for them.
+        The printed figures and ours. Where ours are missing, there is a dash.
     digits : int
         How many after the point.
 
@@ -189,7 +189,7 @@ def titles(tasks: Iterable[str]) -> dict[str, str]:
 def find_errors(
     figures: Mapping[Key, Figure], part: str, tasks: Iterable[str], learners: Sequence[str]
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """The tasks for which all these learners have figures, and those, one row a learner."""
+    """The tasks for which all these learners have figures, and those, one row per learner."""
     found = {
         task: values
         for task in tasks

@@ -1,6 +1,6 @@
 """The papers' tasks, by name: sparse rows and labels from the folder of data sets.
 
-`TASKS` says what each task is, what it stands for in the papers and how it differs from that.
+`TASKS` describes each task, what it represents in the papers and how it differs from that.
 `load` makes it from the data file once and keeps it in a cache that git does not see.
 """
 

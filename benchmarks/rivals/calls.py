@@ -38,7 +38,7 @@ def single_calls(name: str, predict: Callable[[str], Any], split: Split) -> Entr
 def single_rows(
     name: str, work: str, make: Callable[[], Any], given: tuple[Rows, int], tag: str = ""
 ) -> Entry:
-    """An entry that learns one sparse row a call; all classes are named in the first."""
+    """An entry that learns one sparse row per call; all classes are named in the first."""
     rows, count = given
     single = [rows.X[i : i + 1] for i in range(count)]
 

@@ -72,7 +72,7 @@ class Texts:
         return sum(len(text.encode()) for text in self.listed) / 1e6
 
     def write(self, name: str, before: dict[Any, str]) -> Path:
-        """A file with a line a text: what stands before a text of its label, then plain words."""
+        """A file with a line per text: the prefix of its label, then plain words."""
         path = self.folder / name
         if not path.exists():
             lines = (
@@ -108,8 +108,8 @@ class Rows:
         X = self.X_test if held else self.X
         for start, stop in pairwise(X.indptr.tolist()):
             columns, values = X.indices[start:stop] + first, X.data[start:stop]
-            told = zip(columns.tolist(), values.tolist(), strict=True)
-            yield " ".join(f"{column}:{value:.6g}" for column, value in told)
+            pairs = zip(columns.tolist(), values.tolist(), strict=True)
+            yield " ".join(f"{column}:{value:.6g}" for column, value in pairs)
 
     def write(self, end: str, first: int, held: bool = False, between: str = " ") -> Path:
         """A file of the rows, with labels from 1 before them, for programs that read files."""

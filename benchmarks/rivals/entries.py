@@ -32,7 +32,7 @@ class Entry:
     name: str
     work: str
     run: Callable[[], Any]
-    threads: int = 1  # 0: not told
+    threads: int = 1  # 0: unknown
     accuracy: Callable[[Any], float] | None = None
     tag: str = ""
     warm: bool = True

@@ -26,7 +26,7 @@ def missing() -> str:
 
 
 def version() -> str:
-    """The version of Debian's package; the program does not tell."""
+    """The version of Debian's package; the program does not report it."""
     return debian_version("fasttext")
 
 
@@ -48,8 +48,10 @@ def text(split: Split) -> list[Entry]:
         return Clocked(_train(command), model.with_suffix(".bin"))
 
     def accuracy(model: Path) -> float:
-        told = run_program(["fasttext", "test", str(model), str(test)]).stdout
-        return next(float(line.split()[1]) for line in told.splitlines() if line.startswith("P@1"))
+        printed = run_program(["fasttext", "test", str(model), str(test)]).stdout
+        return next(
+            float(line.split()[1]) for line in printed.splitlines() if line.startswith("P@1")
+        )
 
     return [
         Entry(

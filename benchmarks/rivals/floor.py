@@ -28,7 +28,7 @@ def version() -> str:
 
 @numba.njit(nogil=True, fastmath=True)
 def sweep(indptr: Any, indices: Any, data: Any, weights: Any) -> Any:
-    """The sum of all rows' scores, from one weight a feature."""
+    """The sum of all rows' scores, from one weight per feature."""
     total = np.float32(0.0)
     for i in range(indptr.size - 1):
         score = np.float32(0.0)
@@ -55,7 +55,7 @@ def sweep_ahead(indptr: Any, indices: Any, data: Any, weights: Any) -> Any:
 
 @numba.njit(nogil=True, fastmath=True)
 def sweep_pairs(indptr: Any, indices: Any, data: Any, pairs: Any) -> Any:
-    """The same for two numbers a feature that lie side by side, a mean and a variance."""
+    """The same for two adjacent numbers per feature, a mean and a variance."""
     total, last = np.float32(0.0), indices.size - 1
     for i in range(indptr.size - 1):
         score, spread = np.float32(0.0), np.float32(0.0)
@@ -77,19 +77,19 @@ def sparse(rows: Rows) -> list[Entry]:
     return [
         Entry(
             "sweep over weights",
-            "reads each row and one weight a feature; learns nothing",
+            "reads each row and one weight per feature; learns nothing",
             lambda: sweep(X.indptr, X.indices, X.data, weights),
             tag="weights",
         ),
         Entry(
-            "sweep over weights, asked for ahead",
+            "sweep over weights, prefetched",
             "the same, with weights prefetched; learns nothing",
             lambda: sweep_ahead(X.indptr, X.indices, X.data, weights),
             tag="ahead",
         ),
         Entry(
             "sweep over means and variances",
-            "reads each row and two numbers a feature, side by side, prefetched; learns nothing",
+            "reads each row and two adjacent numbers per feature, prefetched; learns nothing",
             lambda: sweep_pairs(X.indptr, X.indices, X.data, pairs),
             tag="pairs",
         ),

@@ -22,7 +22,7 @@ def missing() -> str:
 
 
 def version() -> str:
-    """The version of Debian's package; the program does not tell."""
+    """The version of Debian's package; the program does not report it."""
     return debian_version("liblinear-tools")
 
 
@@ -36,7 +36,7 @@ def sparse(rows: Rows) -> list[Entry]:
 def classes(rows: Rows) -> list[Entry]:
     """One class against the rest, and all classes at once."""
     return _solvers(
-        rows, {"1": "support vector machines, one a class", "4": "Crammer and Singer's machine"}
+        rows, {"1": "support vector machines, one per class", "4": "Crammer and Singer's machine"}
     )
 
 
@@ -60,11 +60,11 @@ def _solvers(rows: Rows, solvers: dict[str, str]) -> list[Entry]:
     return [
         Entry(
             f"liblinear-train -s {solver}",
-            f"a process that reads a text file, solves {told}, and writes a model",
+            f"a process that reads a text file, solves {problem}, and writes a model",
             partial(run, solver),
             accuracy=accuracy,
             tag="solver",
             warm=False,
         )
-        for solver, told in solvers.items()
+        for solver, problem in solvers.items()
     ]

@@ -41,7 +41,7 @@ def memory() -> str:
 
 
 def load() -> float | None:
-    """How many processes wanted to run in the last minute; None where the system does not tell."""
+    """How many processes wanted to run in the last minute; None if unknown."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):

@@ -13,7 +13,7 @@ from rich.table import Table
 
 @dataclass
 class Outcome:
-    """What became of a contest: its tables and goals, or a sentence on why there are none."""
+    """The result of a contest: its tables and goals, or a sentence on why there are none."""
 
     contest: Contest
     tables: list[Results] = field(default_factory=list)
@@ -22,7 +22,7 @@ class Outcome:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with so many digits that count, and never an exponent."""
+    """A number with so many significant digits, and never an exponent."""
     if value is None:
         return ""
     if value == 0:
@@ -37,7 +37,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def columns(contest: Contest, found: Results, names: dict[str, str]) -> dict[str, list[str]]:
-    """The cells of a table, by column; a column in which nothing stands is left out."""
+    """The cells of a table, by column; empty columns are left out."""
     rows = found.rows
     cells: dict[str, list[str]] = {
         "rival": [names[row.rival] for row in rows],
@@ -45,7 +45,7 @@ def columns(contest: Contest, found: Results, names: dict[str, str]) -> dict[str
         "what is timed": [row.entry.work for row in rows],
         "threads": [str(row.entry.threads or "") for row in rows],
         "seconds": [row.problem or number(row.seconds) for row in rows],
-        "a second": [_rate(row) for row in rows],
+        "per second": [_rate(row) for row in rows],
     }
     for ratio in contest.ratios:
         base = found.fastest(ratio.rival, *ratio.tags)
@@ -59,7 +59,7 @@ def columns(contest: Contest, found: Results, names: dict[str, str]) -> dict[str
 
 
 def _rate(row: Row) -> str:
-    """Calls a second."""
+    """Calls per second."""
     if not row.entry.count or row.seconds is None:
         return ""
     return f"{row.entry.count / row.seconds:,.0f}"
@@ -87,8 +87,8 @@ def show(outcome: Outcome, names: dict[str, str], console: Console) -> None:
         for sentence in found.absent:
             console.print(escape(sentence))
     for goal in outcome.goals:
-        told = f"{goal.text}: {goal.measured or 'no figure'}: {verdict(goal)}"
-        console.print(escape(told), soft_wrap=True)
+        line = f"{goal.text}: {goal.measured or 'no figure'}: {verdict(goal)}"
+        console.print(escape(line), soft_wrap=True)
     console.print()
 
 

@@ -1,4 +1,4 @@
-"""AROW with a full covariance as one writes it down in NumPy: a rank-one update a row."""
+"""AROW with a full covariance as one writes it down in NumPy: one rank-one update per row."""
 
 from __future__ import annotations
 

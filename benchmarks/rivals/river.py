@@ -50,7 +50,7 @@ def _pipeline(make: Callable[[], Any]) -> Any:
 
 
 def learn_one(split: Split) -> list[Entry]:
-    """One text a call, from nothing; labels are true and false, which all of them take."""
+    """One text per call, from nothing; labels are true and false, which all of them take."""
     texts = split.train.listed
     labels = (split.train.labels == "spam").tolist()
 
@@ -77,7 +77,7 @@ def learn_one(split: Split) -> list[Entry]:
 
 
 def predict_one(split: Split) -> list[Entry]:
-    """One text a call, with the two that are fastest at it."""
+    """One text per call, with the two that are fastest at it."""
     entries = []
     for name, make in _makers().items():
         if name in ("LogisticRegression", "Perceptron"):

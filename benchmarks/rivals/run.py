@@ -1,9 +1,9 @@
 """sureline and its rivals on the same work, in one run: times, ratios, accuracy and goals.
 
 All learn the same rows in one fixed random order. Runs take turns (A B C, A B C, ...), compiled
-code is warm, garbage is collected before each, and the best of the repeats is told. Progress goes
+code is warm, garbage is collected before each, and the best of the repeats counts. Progress goes
 to standard error, tables to standard output. A rival that is not installed, or a contest whose
-data is not at hand, is named and left out.
+data is missing, is named and left out.
 
     python -m benchmarks.rivals.run --only text sparse --repeats 3
 """
@@ -37,7 +37,7 @@ BUSY = 0.5  # processes that wanted to run, beyond which the page says that time
 
 
 def options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What was asked for."""
+    """The options of the run."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.rivals.run",
         description=__doc__,
@@ -87,7 +87,7 @@ def hold(
         except Exception as error:  # a rival may raise anything, and the others go on
             entry = Entry("getting ready", "nothing", rival.missing, threads=0)
             failed.append(Row(name, entry, problem=f"failed: {explain(error)}"))
-    rows = measure(entries, repeats, lambda told: watch(f"{contest.name}: {told}"))
+    rows = measure(entries, repeats, lambda what: watch(f"{contest.name}: {what}"))
     return Results(task.caption, rows + failed, absent)
 
 
@@ -111,7 +111,7 @@ def watching() -> Iterator[Watch]:
     """Tells what is being done: on one line of a terminal, or line by line in a log."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda told: console.print(told, soft_wrap=True, markup=False, highlight=False)
+        yield lambda what: console.print(what, soft_wrap=True, markup=False, highlight=False)
         return
     with Progress(
         SpinnerColumn(),
@@ -121,7 +121,7 @@ def watching() -> Iterator[Watch]:
         transient=True,
     ) as progress:
         task = progress.add_task("")
-        yield lambda told: progress.update(task, description=told)
+        yield lambda what: progress.update(task, description=what)
 
 
 def head(asked: argparse.Namespace, rivals: dict[str, ModuleType], load: float | None) -> list[str]:
@@ -137,7 +137,7 @@ def head(asked: argparse.Namespace, rivals: dict[str, ModuleType], load: float |
         f"{rival.NAME} {rival.version()}" for rival in rivals.values() if not rival.missing()
     ]
     lines = [
-        "`make bench` makes this page anew. This one was made by",
+        "`make bench` writes this page. This version was written by",
         "",
         "```sh",
         f"python -m benchmarks.rivals.run {' '.join(arguments)} --output benchmarks/results.md",
@@ -145,16 +145,16 @@ def head(asked: argparse.Namespace, rivals: dict[str, ModuleType], load: float |
         "",
         f"- Machine: {machine.describe()}.",
         f"- {machine.libraries()}.",
-        f"- Who takes part: {', '.join(versions)}.",
+        f"- Rivals: {', '.join(versions)}.",
         f"- Times are the best of {asked.repeats} run{'s' * (asked.repeats != 1)}. Runs take "
-        "turns, after one that does not count, which programs of their own and learners that take "
-        "long do without. Everybody learns the same rows in the same random order. Ratios are of "
-        "times in this one run; below 1 is faster than what is divided by.",
-        "- Accuracy is on rows that nobody learned.",
+        "turns, after a warm-up run, which separate programs and slow learners go without. All "
+        "learn the same rows in the same random order. Ratios are between times of this run; below "
+        "1 is faster than the divisor.",
+        "- Accuracy is measured on rows that were not learned.",
     ]
     if asked.rows is not None:
         lines.append(
-            f"- **A trial**: sets are cut to {asked.rows:,} rows. These figures tell nothing else."
+            f"- **A trial**: sets are cut to {asked.rows:,} rows. These figures show nothing else."
         )
     if asked.repeats < 3:
         lines.append(
@@ -162,8 +162,8 @@ def head(asked: argparse.Namespace, rivals: dict[str, ModuleType], load: float |
         )
     if load is not None and load > BUSY:
         lines.append(
-            f"- The machine was busy with other work when this began (load {load:.1f} on "
-            f"{machine.cores()} cores), so times are too long, and ratios unsteady."
+            f"- The machine had other work at the start (load {load:.1f} on {machine.cores()} "
+            "cores), so times are too long, and ratios less reliable."
         )
     return lines
 

@@ -73,13 +73,13 @@ def text(split: Split) -> list[Entry]:
     return [
         Entry(
             f"HashingVectorizer, {name}",
-            f"finds words and pairs in a list of strings, and learns; {told}",
+            f"finds words and pairs in a list of strings, and learns; {described}",
             partial(fit, make),
             accuracy=lambda model: model.score(split.test.listed, split.test.labels),
             tag=tag,
             warm=tag != "batch",  # these take long, and longer than anything that has to warm up
         )
-        for name, (tag, told, make) in found.items()
+        for name, (tag, described, make) in found.items()
     ]
 
 
@@ -105,14 +105,14 @@ def _fit(rows: Rows) -> Entry:
 
 
 def one_row(given: tuple[Rows, int]) -> list[Entry]:
-    """`partial_fit` of one row a call."""
+    """`partial_fit` of one row per call."""
     name = "SGDClassifier.partial_fit, pa1"
-    work = "learns weights, without variances, of one sparse row a call"
+    work = "learns weights, without variances, of one sparse row per call"
     return [single_rows(name, work, pa1, given, "pa1")]
 
 
 def predict_one(split: Split) -> list[Entry]:
-    """One text a call, with a fitted pipeline."""
+    """One text per call, with a fitted pipeline."""
     model = make_pipeline(words(), pa1()).fit(split.train.listed, split.train.labels)
 
     def one(given: str) -> Any:

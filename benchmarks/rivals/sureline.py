@@ -53,7 +53,7 @@ def text(split: Split) -> list[Entry]:
     work = "finds words and pairs in raw text, and learns; an Arrow column in memory"
     hashed = {"features": "hash"}
     bare = {**hashed, "estimator": ROWS, "weighting": None, "calibration": None}
-    barely = f"{work}; no prior, no curve, r = 0.1"
+    barely = f"{work}; no prior, no calibrator, r = 0.1"
     kinds: list[tuple[dict[str, Any], str, str, str]] = [
         ({}, "TextClassifier", work, "usual"),
         (hashed, 'TextClassifier("hash")', work, "usual"),
@@ -65,12 +65,12 @@ def text(split: Split) -> list[Entry]:
             for bits in (18, 22)
         ),
     ]
-    for kind, told, does, tag in kinds:
+    for kind, title, does, tag in kinds:
         for jobs in (1, 2):
             settings: dict[str, Any] = {**kind, "n_jobs": jobs}
             entries.append(
                 Entry(
-                    f"{told}, n_jobs={jobs}",
+                    f"{title}, n_jobs={jobs}",
                     does,
                     partial(fit, train.column, **settings),
                     threads=jobs,
@@ -156,7 +156,7 @@ def _fit(make: Callable[[], Any], X: Any, y: Any) -> Any:
 
 
 def learn_one(split: Split) -> list[Entry]:
-    """One text a call, from nothing."""
+    """One text per call, from nothing."""
     texts, labels = split.train.listed, split.train.labels.tolist()
 
     def run(**settings: Any) -> TextClassifier:
@@ -181,14 +181,14 @@ def learn_one(split: Split) -> list[Entry]:
 
 
 def one_row(given: tuple[Rows, int]) -> list[Entry]:
-    """`partial_fit` of one row a call."""
-    work = "learns means and variances of one sparse row a call"
+    """`partial_fit` of one row per call."""
+    work = "learns means and variances of one sparse row per call"
     make = partial(AROWClassifier, r=0.1)
     return [single_rows("AROWClassifier.partial_fit", work, make, given)]
 
 
 def predict_one(split: Split) -> list[Entry]:
-    """One text a call, with a fitted model."""
+    """One text per call, with a fitted model."""
     model = TextClassifier(random_state=0).fit(split.train.column, split.train.labels)
     return [single_calls("TextClassifier.predict_one", model.predict_one, split)]
 
@@ -201,13 +201,13 @@ def predict(split: Split) -> list[Entry]:
         "TextClassifier": {},
         'TextClassifier("hash")': {"features": "hash"},
     }
-    for (told, settings), jobs in product(kinds.items(), (1, 2)):
+    for (title, settings), jobs in product(kinds.items(), (1, 2)):
         model = TextClassifier(shuffle=False, n_jobs=jobs, **settings)
         model.fit(split.train.column, split.train.labels)
         for kind, given in (("a list of strings", test.listed), ("an Arrow column", test.column)):
             entries.append(
                 Entry(
-                    f"{told}.predict, n_jobs={jobs}, {kind.split()[1]}",
+                    f"{title}.predict, n_jobs={jobs}, {kind.split()[1]}",
                     f"finds words and pairs in {kind}, and classifies",
                     partial(model.predict, given),
                     threads=jobs,

@@ -56,18 +56,18 @@ def _take(row: Row, turn: int) -> None:
 
 
 def explain(error: Exception) -> str:
-    """What went wrong, on one line; programs tell it in the last line that they print."""
-    told = str(error)
+    """What went wrong, on one line; programs report it in the last line that they print."""
+    message = str(error)
     if isinstance(error, subprocess.CalledProcessError):
         last = (error.stderr or error.stdout or "").strip().splitlines()
-        told = f"exit code {error.returncode}" + (f", {last[-1]}" if last else "")
-    return f"{type(error).__name__}: {' '.join(told.split())[:200]}"
+        message = f"exit code {error.returncode}" + (f", {last[-1]}" if last else "")
+    return f"{type(error).__name__}: {' '.join(message.split())[:200]}"
 
 
 def run_program(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, and keep what it prints.
 
-    Python keeps its own compiled files, as it does unless it is told not to.
+    Python keeps its own compiled files, as it does by default.
     """
     inherited = {key: value for key, value in os.environ.items() if key != NO_FILES}
     return subprocess.run(  # noqa: S603

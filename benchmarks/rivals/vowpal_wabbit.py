@@ -56,15 +56,15 @@ def text(split: Split) -> list[Entry]:
 
     return [
         Entry(
-            f"VW {told}",
+            f"VW {described}",
             "reads a file of plain lower-case words written for it beforehand, makes pairs, "
             "and learns; one pass",
-            partial(run_file, f"-d {train} {told}"),
+            partial(run_file, f"-d {train} {described}"),
             threads=THREADS,
             accuracy=accuracy,
-            tag="18 bits" if told == "--ngram 2" else f"{BITS} bits",
+            tag="18 bits" if described == "--ngram 2" else f"{BITS} bits",
         )
-        for told in (
+        for described in (
             "--ngram 2",
             f"--ngram 2 -b {BITS}",
             f"--ngram 2 -b {BITS} --loss_function logistic",
@@ -87,7 +87,7 @@ def predict(split: Split) -> list[Entry]:
         Entry(
             f"VW --ngram 2 -b {BITS}",
             "loads a model, reads a file of plain words written for it beforehand, classifies, "
-            "and writes a file of answers, which is read",
+            "and writes a file of predictions, which is read",
             run,
             threads=THREADS,
             accuracy=lambda found: np.mean(found == truth),
@@ -98,7 +98,7 @@ def predict(split: Split) -> list[Entry]:
 def classes(rows: Rows) -> list[Entry]:
     """One against all, from its text file and from its binary cache."""
     count = int(rows.y.max()) + 1
-    # A weight a feature and class, the number of classes rounded up to a power of two.
+    # A weight per feature and class, the number of classes rounded up to a power of two.
     bits = (rows.X.shape[1] - 1).bit_length() + (count - 1).bit_length()
     file = rows.write("vw", 0, between=" | ")
     cache = file.with_suffix(".cache")
@@ -113,13 +113,13 @@ def classes(rows: Rows) -> list[Entry]:
     return [
         Entry(
             f"VW {learn}, {kind}",
-            f"reads the rows from {told}, and learns; one pass",
+            f"reads the rows from {described}, and learns; one pass",
             partial(run_file, f"{learn} {source}"),
             threads=THREADS,
             accuracy=accuracy,
             tag="oaa",
         )
-        for kind, told, source in (
+        for kind, described, source in (
             ("text", "a text file", f"-d {file}"),
             ("cache", "its binary cache", f"-d {file} --cache_file {cache}"),
         )

@@ -21,7 +21,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-WORDS = 100  # a text
+WORDS = 100  # per text
 
 
 def texts_of(features: int, batches: Iterator[Any]) -> Iterator[Any]:
@@ -51,7 +51,7 @@ def peak_mb(process: int | str) -> float:
 
 
 def run(features: int, partitions: int, memory: str, texts: bool) -> dict[str, float]:
-    """Train once and tell what it took."""
+    """Train once and report what it took."""
     from functools import partial
 
     from pyspark.sql import SparkSession
@@ -88,7 +88,7 @@ def run(features: int, partitions: int, memory: str, texts: bool) -> dict[str, f
     before = peak_mb("self"), peak_mb(java)
     begun = perf_counter()
     model = learner.fit(frame)
-    told = {
+    measured = {
         "partitions": partitions,
         "features": model.numFeatures,
         "seconds": perf_counter() - begun,
@@ -97,11 +97,11 @@ def run(features: int, partitions: int, memory: str, texts: bool) -> dict[str, f
         "java": peak_mb(java),
     }
     spark.stop()
-    return told
+    return measured
 
 
 def main() -> None:
-    """Print a table, a driver a row."""
+    """Print a table, a driver per row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--features", type=int, default=1_000_000)
     parser.add_argument("--partitions", type=int, nargs="+", default=[1, 4, 16])
@@ -112,15 +112,15 @@ def main() -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     if options.one is not None:
-        told = run(options.features, options.one, options.driver_memory, not options.hash)
-        print(json.dumps(told))
+        measured = run(options.features, options.one, options.driver_memory, not options.hash)
+        print(json.dumps(measured))
         return
     import pyspark
 
     os.environ["SPARK_HOME"] = pyspark.__path__[0]
     print("partitions   features   seconds   Python MB, before   at most   Java MB", flush=True)
     for count in options.partitions:
-        done = subprocess.run(  # noqa: S603 this very script
+        done = subprocess.run(  # noqa: S603 this script
             [sys.executable, *sys.argv, "--one", str(count)],
             stdout=subprocess.PIPE,
             text=True,

@@ -3,7 +3,7 @@
     python benchmarks/spark/figures.py ../shared/data/imdb.parquet --label label
 
 The file must have a column of texts, ``text``. Times are processor times, so that they hold on a
-machine that has other work, too: those of learning and telling are taken in this process, those of
+machine that has other work, too: those of learning and emitting are taken in this process, those of
 summing are what Spark's executor counts.
 """
 
@@ -31,7 +31,7 @@ class Sent:
 
 
 def learn(batches: list[pa.RecordBatch], start: Any, how: str) -> tuple[float, float, list[Any]]:
-    """The seconds to learn some batches and to tell what was learned, and what was told."""
+    """The seconds to learn some batches and to emit what was learned, and what was emitted."""
     from sureline.model.merge.sums import name_sums
     from sureline.spark.partition import Job
     from sureline.spark.partition_learning import learn_partition
@@ -39,10 +39,10 @@ def learn(batches: list[pa.RecordBatch], start: Any, how: str) -> tuple[float, f
     job = Job(Sent(start), how, name_sums(start.model_.learner, how), False, "error", {})
     for _ in range(2):  # the first time compiles
         begun = process_time()
-        told = learn_partition(job, start, iter(batches))
-        first = next(told)
+        emitted = learn_partition(job, start, iter(batches))
+        first = next(emitted)
         learned = process_time()
-        rows = [first, *told]
+        rows = [first, *emitted]
     return learned - begun, process_time() - learned, rows
 
 
@@ -81,12 +81,14 @@ def main() -> None:
 
     batches = table.combine_chunks().to_batches(max_chunksize=10_000)
     start = know(TextClassifier(weighting=None), classes)
-    seconds, telling, rows = learn(batches, start, "product-prior")
-    print(f"learning, a core: {megabytes / seconds:.1f} MB/s, {len(table) / seconds:,.0f} texts/s")
+    seconds, emitting, rows = learn(batches, start, "product-prior")
+    print(
+        f"learning, per core: {megabytes / seconds:.1f} MB/s, {len(table) / seconds:,.0f} texts/s"
+    )
     count = sum(len(batch) for batch in rows)
     kinds = np.concatenate([batch["kind"].to_numpy() for batch in rows])
     weights, words = int((kinds == 0).sum()), int((kinds == 2).sum())
-    print(f"told: {words:,} words, {weights:,} weights; {count / telling:,.0f} rows/s")
+    print(f"emitted: {words:,} words, {weights:,} weights; {count / emitting:,.0f} rows/s")
     for part in (4, 16):
         some = table.slice(0, len(table) // part).combine_chunks().to_batches(max_chunksize=10_000)
         fewer = learn(some, start, "product-prior")[2]
@@ -120,7 +122,7 @@ def main() -> None:
         records = wrote.shuffleWriteRecords()
         print(
             f"summing: {records:,} rows in, {wrote.shuffleWriteBytes() / records:.1f} bytes of "
-            f"shuffle a row, {records / (read.executorCpuTime() / 1e9):,.0f} rows/s a core"
+            f"shuffle per row, {records / (read.executorCpuTime() / 1e9):,.0f} rows/s per core"
         )
         features = model.numFeatures
         file = Path(folder) / "model.sureline"

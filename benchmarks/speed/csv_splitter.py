@@ -1,4 +1,4 @@
-"""How fast CSV files are read: sureline's own splitter beside `pyarrow.csv`, on the same files.
+"""How fast CSV files are read: sureline's own splitter and `pyarrow.csv`, on the same files.
 
 Both make the same batches of the same files, in turns, on one thread, and both check what they read
 (UTF-8, empty labels). The time is the least processor time of several repeats, so that other

@@ -4,7 +4,7 @@ The first table learns short rows one call at a time, the classes appearing one 
 compares with the same calls when the first one names all classes. The second makes one pass over
 the same kind of rows with more and more classes, and divides the time by nonzeros times classes:
 where that stays level, the cost grows no faster than the number of classes. scikit-learn's PA-I
-stands beside it, on the same rows in the same order. Times are the best of several repeats,
+is measured on the same rows in the same order. Times are the best of several repeats,
 compiled code warm.
 """
 
@@ -59,13 +59,13 @@ def growth(classes: int, length: int, features: int, repeats: int) -> Table:
     page = Table()
     page.add_column("row by row", no_wrap=True)
     page.add_column("a new class")
-    for heading in ("calls", "named, s", "growing, s", "ratio", "µs a call"):
+    for heading in ("calls", "named, s", "growing, s", "ratio", "µs per call"):
         page.add_column(heading, justify="right")
     for every in (1, 10):  # calls from one new class to the next
         y = np.repeat(np.arange(classes), every)
         X = documents(y.size, length, features, y)
         page.title = (
-            f"2 to {classes} classes, {X.nnz / y.size:.0f} of {features:,} features a call, "
+            f"2 to {classes} classes, {X.nnz / y.size:.0f} of {features:,} features per call, "
             f"best of {repeats}"
         )
         rows = [X[i : i + 1] for i in range(y.size)]
@@ -144,13 +144,15 @@ def main() -> None:
     parser.add_argument("--classes", type=int, nargs="+", default=[20, 100, 400])
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the one pass")
     parser.add_argument(
-        "--length", type=int, default=110, help="words drawn a row, repeats included"
+        "--length", type=int, default=110, help="words drawn per row, repeats included"
     )
     parser.add_argument("--features", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     if min(options.grow_to, *options.classes) < 3 or options.rows < max(options.classes):
-        parser.error("--grow-to and --classes need at least 3 classes, and --rows one row a class")
+        parser.error(
+            "--grow-to and --classes need at least 3 classes, and --rows one row per class"
+        )
     shape = (options.length, options.features, options.repeats)
     console = Console()
     console.print(growth(options.grow_to, *shape))

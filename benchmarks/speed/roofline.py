@@ -1,9 +1,9 @@
-"""What the machine allows: streaming and random reads, and how near one pass of AROW comes.
+"""The limits of the machine: streaming and random reads, and how close one pass of AROW comes.
 
-A nonzero brings 8 bytes of its row, which stream, and touches one cache line of the table, which
-lies anywhere. Streaming is a sum over an array larger than the caches. Random reads follow the very
-indices of the rows: with nothing asked for ahead, each waits for memory; asked for ahead, many are
-under way at once, which is the least that any learner needs. Times are the best of several, on one
+A nonzero has 8 bytes of its row, which stream, and needs one cache line of the table, at a random
+position. Streaming is a sum over an array larger than the caches. Random reads follow the indices
+of the rows: without prefetching, each waits for memory; with it, many are in flight at once, which
+is the lower bound for any learner. Times are the best of several, on one
 core, compiled code warm. It prints Markdown.
 
     python benchmarks/speed/roofline.py --bits 18 22 24
@@ -40,7 +40,7 @@ def stream(numbers: Any) -> float:
 
 @numba.njit
 def follow(places: Any) -> int:
-    """Read places each of which tells the next: the time of one access to memory."""
+    """Read places each of which holds the next: the time of one access to memory."""
     at = 0
     for _ in range(places.shape[0]):
         at = places[at, 0]
@@ -49,7 +49,7 @@ def follow(places: Any) -> int:
 
 @numba.njit
 def sweep(indices: Any, data: Any, table: Any, ahead: int) -> float:
-    """Read every nonzero and the mean of its feature, some of them asked for ahead."""
+    """Read every nonzero and the mean of its feature, some of them prefetched."""
     total = 0.0
     for k in range(indices.size):
         if ahead and k + ahead < indices.size:
@@ -78,7 +78,7 @@ def main() -> None:
     gigabytes = numbers.nbytes / 1e9
     print(f"Streaming: {gigabytes / best(found.repeats, stream, numbers):.1f} GB/s.\n")
     print(
-        "| columns | table | one access | nonzeros | read, not asked for | read, asked for ahead "
+        "| columns | table | one access | nonzeros | read, no prefetch | read, prefetched "
         "| AROW, one pass | of the limit | rows updated |"
     )
     print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")

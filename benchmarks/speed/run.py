@@ -1,9 +1,9 @@
-"""How fast the loops are: one pass of every rule over sparse rows, beside scikit-learn's PA-I.
+"""The speed of the loops: one pass of every rule over sparse rows, and scikit-learn's PA-I.
 
 Rows are drawn from a Zipf distribution, as words are, with labels from a sparse linear concept and
 5 % of them flipped. All learners see the same rows in the same order, once; the time is the best of
-several repeats, compiled code warm, and the accuracy on held-out rows stands beside it. The floor
-is a loop that reads every row and every weight it touches, and learns nothing.
+several repeats, compiled code warm, with the accuracy on held-out rows. The floor is a loop that
+reads every row and every weight it needs, and learns nothing.
 """
 
 from __future__ import annotations

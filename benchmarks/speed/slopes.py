@@ -4,7 +4,7 @@ Each line doubles or quadruples one number and leaves the others alone. The slop
 straight line through the logarithms: 1 where cost grows in proportion, 0 where it stays the same.
 Times are the best of several whole calls of `fit`, one pass, compiled code warm, divided by the
 nonzeros, or megabytes, that were learned. Memory is that of the arrays of the fitted model, the
-room included that it keeps for features to come. It prints Markdown.
+including the capacity that it reserves for new features. It prints Markdown.
 
     python benchmarks/speed/slopes.py imdb.parquet
 """
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 def rows_of(nonzeros: int, features: int, classes: int = 2) -> tuple[Any, np.ndarray]:
-    """About so many nonzeros, in rows that a linear concept tells apart, a twentieth wrongly."""
+    """About so many nonzeros, in rows with labels from a linear concept, 5 % wrong."""
     rng = np.random.default_rng(0)
     rows = max(nonzeros // DIFFERENT, 1)
     parts = [
@@ -132,7 +132,7 @@ def slope(lines: list[Line], figure: Callable[[Line], float]) -> float:
 def show(title: str, varied: str, unit: str, scale: float, lines: list[Line]) -> None:
     """Print the lines of one table, and their slopes."""
     print(f"\n**{title}**\n")
-    each = "ms a MB" if scale == 1.0 else "ns a nonzero"
+    each = "ms per MB" if scale == 1.0 else "ns per nonzero"
     print(f"| {varied} | {unit} | seconds | {each} | MB of the model |")
     print("|---:|---:|---:|---:|---:|")
     for line in lines:
@@ -164,7 +164,7 @@ def main() -> None:
         ("Examples, in 2^20 columns", "examples", by_examples),
         ("Features", "features", by_features),
         ("Classes, against the strongest rival", "classes", by_classes("sequential")),
-        ("Classes, one against the rest", "classes", by_classes("one-vs-rest")),
+        ("Classes, one-vs-rest", "classes", by_classes("one-vs-rest")),
         ("Rivals, 40 classes", "rivals", by_rivals),
     ):
         show(title, varied, million, 1e6, list(measure(found.repeats, found.nonzeros)))

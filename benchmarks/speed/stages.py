@@ -3,7 +3,7 @@
 Texts are read (words are found, and counted within each text), their features get columns (a table
 of fingerprints is searched and grows) and their rows are learned; to classify, columns are looked
 up and rows are scored. The same steps that `fit` and `predict` take are taken here one by one, a
-piece of the texts at a time, on one thread, and timed. The best of several runs is told. It prints
+chunk of the texts at a time, on one thread, and timed. The best of several runs counts. It prints
 Markdown.
 
     python benchmarks/speed/stages.py imdb.parquet
@@ -93,8 +93,8 @@ def main() -> None:
     parser.add_argument("file", nargs="?", help="texts with the columns text and label")
     parser.add_argument("--repeats", type=int, default=5)
     found = parser.parse_args()
-    texts, told = read(found.file, "text", "label")
-    labels = np.asarray(told)
+    texts, given = read(found.file, "text", "label")
+    labels = np.asarray(given)
     megabytes = texts.nbytes / 1e6
     kinds: dict[str, dict[str, Any]] = {
         "A column for every feature": {},
@@ -104,8 +104,8 @@ def main() -> None:
         runs = [learn(texts, labels, settings) for _ in range(found.repeats + 1)]
         show(f"{title}: learning", runs[1:], megabytes)
         model = TextClassifier(shuffle=False, **settings).fit(texts, labels)
-        answers = [classify(model, texts) for _ in range(found.repeats + 1)]
-        show(f"{title}: classifying", answers[1:], megabytes)
+        classified = [classify(model, texts) for _ in range(found.repeats + 1)]
+        show(f"{title}: classifying", classified[1:], megabytes)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How fast TextClassifier is: fitting, predicting on one thread and on two, one text at a time.
 
 The time of whole runs is the best of several, compiled code warm. Of single texts the median and
-the 99th percentile are told. Without a file, the texts are the messages that come with sureline.
+the 99th percentile count. Without a file, the texts are the messages that come with sureline.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def together(jobs: list[Callable[[], Any]]) -> None:
 
 
 def single(work: Callable[[int], Any], count: int) -> str:
-    """The time of single calls, in microseconds, and how many a second that makes."""
+    """The time of single calls, in microseconds, and how many per second that makes."""
     times = np.empty(count)
     for k in range(count):
         start = perf_counter()

@@ -1,8 +1,8 @@
-"""How much faster fit is with several threads, on sparse rows and on texts, accuracy beside it.
+"""How much faster fit is with several threads, on sparse rows and on texts, with accuracies.
 
 One run measures all: whole calls of `fit` with one thread and with several, in turns, so that both
 meet the same machine. The time is the best of several, compiled code warm; on a machine with other
-work it tells little. Without a file, the texts are the messages that come with sureline, which are
+work it shows little. Without a file, the texts are the messages that come with sureline, which are
 too few to gain much.
 """
 
@@ -30,7 +30,7 @@ class Taken(NamedTuple):
 
 
 def take(work: Callable[[], Any]) -> Taken:
-    """Do the work, and tell what it took."""
+    """Do the work, and return what it took."""
     start, begun = perf_counter(), process_time()
     work()
     return Taken(perf_counter() - start, process_time() - begun)

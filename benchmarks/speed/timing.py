@@ -20,7 +20,7 @@ def best(repeats: int, work: Callable[..., Any], *arguments: Any) -> float:
 
 
 def memory_above(work: Callable[[], Any]) -> float | None:
-    """By how many MB memory rose at most during the work; None where the system does not tell."""
+    """By how many MB memory rose at most during the work; None if unknown."""
     gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5")  # forgets the highest use so far

@@ -1,4 +1,4 @@
-"""How fast texts become sparse rows: TextFeatures beside scikit-learn's vectorizers.
+"""How fast texts become sparse rows: TextFeatures compared with scikit-learn's vectorizers.
 
 All look for the same words and pairs of words in the same texts, and must find equally many. The
 time is the best of several repeats, compiled code warm. Without a file, the texts are the messages

@@ -13,7 +13,7 @@ ROWS, LENGTH = 10_000, 120
 
 
 def draw(features: int, classes: int) -> tuple[Any, np.ndarray]:
-    """Rows of words by Zipf's law, whose labels a linear concept tells."""
+    """Rows of words by Zipf's law, with labels from a linear concept."""
     rng = np.random.default_rng(0)
     X = count_once(draw_words(rng, ROWS, LENGTH, features), features)
     scores = X @ rng.standard_normal((features, classes)).astype(np.float32)
@@ -53,6 +53,6 @@ class OneRow:
         self.rows = [(X[i : i + 1], y[i : i + 1]) for i in range(500)]
 
     def time_partial_fit(self) -> None:
-        """Learn 500 rows, one a call."""
+        """Learn 500 rows, one per call."""
         for X, y in self.rows:
             self.model.partial_fit(X, y)

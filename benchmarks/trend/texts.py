@@ -42,12 +42,12 @@ class Texts:
         self.model.predict(self.texts)
 
     def time_learn_one(self, features: Any) -> None:
-        """Learn 500 messages, one a call."""
+        """Learn 500 messages, one per call."""
         for text, label in zip(self.texts[:500], self.labels[:500], strict=True):
             self.model.learn_one(text, label)
 
     def time_predict_one(self, features: Any) -> None:
-        """Classify 500 messages, one a call."""
+        """Classify 500 messages, one per call."""
         for text in self.texts[:500]:
             self.model.predict_one(text)
 

@@ -31,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 FILE = "20news-bydate.parquet"
 HEADERS = ("From:", "Subject:")
 
-CONFIDENCE = {  # the deviation asks for more than the variance to move a margin as far
+CONFIDENCE = {  # the deviation needs more than the variance to move a margin as far
     "variance": (0.8, 0.9, 0.99, 0.999, 0.9999),
     "stdev": (0.99, 0.999, 0.9999, 0.99999, 0.999999),
 }
@@ -331,7 +331,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--passes", type=int, nargs="+", default=[1, 2, 5, 10])
     parser.add_argument("--jobs", type=int, default=2, help="learners trained side by side")
     parser.add_argument(
-        "--output", type=Path, help="where to write; by_date.csv beside this file unless --quick"
+        "--output", type=Path, help="where to write; by_date.csv next to this file unless --quick"
     )
     parser.add_argument(
         "--quick",

@@ -242,7 +242,7 @@ def accuracies(
 
 
 def table_passes(paper: Figures, results: Results) -> str:
-    """Passes chosen, accuracy after one pass, and CPU seconds a pass."""
+    """Passes chosen, accuracy after one pass, and CPU seconds per pass."""
     names = (*ONLINE_BASELINES, "cw-1", "cw-5", *MANY)
     head = ["", *(LEARNERS[name].title for name in names)]
     rows = []
@@ -256,7 +256,7 @@ def table_passes(paper: Figures, results: Results) -> str:
     if CURVES in results.tasks:
         rows.append(
             (
-                f"seconds a pass, {title(CURVES)}",
+                f"seconds per pass, {title(CURVES)}",
                 *(f"{_a_pass(results, name):.2f}" for name in names),
             )
         )
@@ -536,14 +536,14 @@ def _claims_of_doubts(results: Results) -> Iterator[Claim]:
     def modest() -> Found:
         chosen = stages[passes - 1]
         pairs = [(chosen[f"sure_when_{how}"], maxent[f"sure_when_{how}"]) for how in SIDES]
-        told = [
+        described = [
             f"{how} {_chance(mine)} against {_chance(theirs)}"
             for how, (mine, theirs) in zip(SIDES, pairs, strict=True)
         ]
         if any(None in pair for pair in pairs):
-            return ", ".join(told), UNTESTED
+            return ", ".join(described), UNTESTED
         return (
-            f"{', '.join(told)} ({passes} passes, as chosen)",
+            f"{', '.join(described)} ({passes} passes, as chosen)",
             decide(all(mine < theirs for mine, theirs in pairs)),
         )
 

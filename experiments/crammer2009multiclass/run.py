@@ -54,7 +54,7 @@ def select(cells: list[Cell], parts: list[str]) -> list[Cell]:
 
 
 def main(given: list[str] | None = None) -> None:
-    """Do the work that is not done yet, then tell."""
+    """Do the work that is left, then write the results."""
     options = read_arguments(__doc__, HERE, PARTS, given)
     settings: Settings = {"folds": 10, "passes": 10, "grid": 0}
     if options.quick:
@@ -74,16 +74,16 @@ def main(given: list[str] | None = None) -> None:
         "figure1": lambda: table_curves(results),
         "figure2": lambda: table_doubts(results),
     }
-    told = {part: pages[part]() for part in options.parts if part in pages}
+    sections = {part: pages[part]() for part in options.parts if part in pages}
     if set(PARTS) <= set(options.parts):
         claims = list_claims(results, paper)
         write_claims(options.output / "claims.csv", claims)
-        told |= {"passes": table_passes(paper, results), "claims": show_claims(claims)}
+        sections |= {"passes": table_passes(paper, results), "claims": show_claims(claims)}
     if "figure1" in options.parts and CURVES in results.tasks:
         draw_figure_1(options.output / "figure1.png", results)
     if "figure2" in options.parts and results.doubts:
         draw_figure_2(options.output / "figure2.png", results)
-    finish(options.output, told, HERE)
+    finish(options.output, sections, HERE)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the paper says, claim by claim, beside what the records show."""
+"""What the paper says, claim by claim, compared with the records."""
 
 from __future__ import annotations
 

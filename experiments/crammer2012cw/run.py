@@ -189,7 +189,7 @@ def write_times(path: Path, records: Records, quick: bool) -> None:
 
 
 def draw_passes(path: Path, part: str, records: Records, quick: bool) -> None:
-    """Test accuracy after each pass, a panel a task."""
+    """Test accuracy after each pass, one panel per task."""
     panels: dict[str, dict[str, Any]] = {}
     for task in choose_tasks(part, quick):
         lines = {LEARNERS[name].title: known(records, task, name) for name in CURVES}

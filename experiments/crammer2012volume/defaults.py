@@ -105,7 +105,7 @@ def choose(folder: Path | None) -> tuple[tuple[float, float], str, list[tuple[An
 
 
 def judge_on_news(folder: Path | None, best: tuple[float, float]) -> str:
-    """The table of the defaults beside those of others, on data that had no part in the choice."""
+    """The defaults compared with those of others, on data that was not used for the choice."""
     models: dict[str, Any] = {f"BoW-{r[0].upper()}": box(r, *best) for r in REGULARIZERS}
     models |= {"SVM, C = 1": LinearSVC(loss="hinge", random_state=0)}
     models |= {"AROW, r = 1": AROWClassifier(random_state=0)}

@@ -316,8 +316,8 @@ def _claims_of_digits(results: Results) -> Iterator[Claim]:
 
     def quiet() -> Found:
         found = {name: mean(name, 0.0) for name in ("svm", "arow", "bow-s", "bow-m")}
-        told = (f"{ON_DIGITS[name].title} {value:.2f}" for name, value in found.items())
-        return ", ".join(told), decide(found["svm"] == min(found.values()))
+        shown = (f"{ON_DIGITS[name].title} {value:.2f}" for name, value in found.items())
+        return ", ".join(shown), decide(found["svm"] == min(found.values()))
 
     def noisy(rival: str) -> Found:
         """Half the error or less holds; less, or half of what an untuned rival has, in part."""
@@ -383,7 +383,7 @@ def _claims_of_digits(results: Results) -> Iterator[Claim]:
 
 
 def draw_figure_1(path: Path, results: Results) -> None:
-    """Errors of boxes against those of their rivals, a point a task."""
+    """Errors of boxes against those of their rivals, one point per task."""
     panels = {}
     for rival, box in product(RIVALS, BOXES):
         points = {

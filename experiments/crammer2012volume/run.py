@@ -31,7 +31,7 @@ PARTS = ("figure1", "figure2")
 
 
 def main(given: list[str] | None = None) -> None:
-    """Do the work that is not done yet, then tell."""
+    """Do the work that is left, then write the results."""
     options = read_arguments(__doc__, HERE, PARTS, given)
     settings: Settings = {"folds": 10, "grid": 0}
     texts, digits, draws = TEXTS, DIGITS, DRAWS
@@ -48,12 +48,12 @@ def main(given: list[str] | None = None) -> None:
 
     paper = read_figures(HERE / "paper.csv")
     update_figures(options.output / "ours.csv", list_figures(results, options.parts), options.parts)
-    told: dict[str, str] = {}
+    sections: dict[str, str] = {}
     if "figure1" in options.parts and results.tasks:
-        told |= {"texts": table_texts(results), "duels": table_text_duels(results, paper)}
+        sections |= {"texts": table_texts(results), "duels": table_text_duels(results, paper)}
         draw_figure_1(options.output / "figure1.png", results)
     if "figure2" in options.parts and results.pairs:
-        told |= {
+        sections |= {
             "noise": table_noise(results, paper),
             "noise-duels": table_noise_duels(results),
             "choices": table_choices(results),
@@ -62,8 +62,8 @@ def main(given: list[str] | None = None) -> None:
     if set(PARTS) <= set(options.parts):
         claims = list_claims(results)
         write_claims(options.output / "claims.csv", claims)
-        told["claims"] = show_claims(claims)
-    finish(options.output, told, HERE)
+        sections["claims"] = show_claims(claims)
+    finish(options.output, sections, HERE)
 
 
 if __name__ == "__main__":

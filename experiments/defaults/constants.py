@@ -215,12 +215,12 @@ def judge(variant: str, tasks: Sequence[str], folder: str | None) -> Record:
                 record: Record = {"error": 100.0 * float(wrong.mean())}
                 if not noise:
                     chances = model.predict_proba(judges.text)
-                    told = calibration(chances, judges.label, model.classes_, bins=BINS)
-                    record["log loss"] = told.log_loss
-                    record["calibration error"] = told.expected_error
-                    sure = [None if np.isnan(x) else float(x) for x in told.confidence]
+                    result = calibration(chances, judges.label, model.classes_, bins=BINS)
+                    record["log loss"] = result.log_loss
+                    record["calibration error"] = result.expected_error
+                    sure = [None if np.isnan(x) else float(x) for x in result.confidence]
                     record["by chance"] = chance_error(
-                        {"counts": told.counts.tolist(), "confidence": sure}
+                        {"counts": result.counts.tolist(), "confidence": sure}
                     )
                 found[f"{task} {noise} {order}"] = record
     return found
@@ -241,10 +241,10 @@ def work(cell: Cell, settings: Settings) -> Record:
         )
     if done.returncode:
         raise RuntimeError(f"{cell.learner} ended with {done.returncode}")
-    told: Record = json.loads(done.stdout)
-    if "missing" in told:
-        raise MissingData(told["missing"])
-    return told
+    result: Record = json.loads(done.stdout)
+    if "missing" in result:
+        raise MissingData(result["missing"])
+    return result
 
 
 # -- what they say -----------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def fingerprint() -> int:
 
 
 def main(given: list[str] | None = None) -> None:
-    """Run the variants that have not been run, then tell."""
+    """Run the variants that are left, then write the results."""
     words = sys.argv[1:] if given is None else given
     if words[:1] == ["--alone"]:
         asked = json.loads(words[1])
@@ -358,10 +358,10 @@ def main(given: list[str] | None = None) -> None:
     missing = {record["missing"] for record in found.values() if "missing" in record}
     if missing:
         raise SystemExit(f"sureline: {'; '.join(sorted(missing))}")
-    told = {"constants": f"{table_labels(found, tasks)}\n\n{table_trust(found, tasks)}"}
+    result = {"constants": f"{table_labels(found, tasks)}\n\n{table_trust(found, tasks)}"}
     write_figures(options.output / "constants.csv", list_figures(found), 5)
-    publish(options.output, told)
-    print("\n\n".join(told.values()))
+    publish(options.output, result)
+    print("\n\n".join(result.values()))
     print(f"written to {options.output}", file=sys.stderr)
 
 

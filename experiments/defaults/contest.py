@@ -192,10 +192,10 @@ def _judge_vw(
     for _ in range(passes):
         for k in rng.permutation(len(lines)):
             learner.learn(f"{known[k]} |w {lines[k]}")
-    told = np.array([learner.predict(f"|w {line}") for line in asked])
+    measured = np.array([learner.predict(f"|w {line}") for line in asked])
     learner.finish()
     answers = open_texts(name, folder)[1].label
-    return np.asarray(classes[(told > 0).astype(int) if two else told - 1] == answers)
+    return np.asarray(classes[(measured > 0).astype(int) if two else measured - 1] == answers)
 
 
 def _svm(C: float) -> Any:
@@ -375,13 +375,13 @@ def work(cell: Cell, settings: Settings) -> Record:
         for way in ("online", None):
             model = one.make(run.passes, order, ngrams=ngrams, calibration=way)
             chance = model.fit(train.text, labels).predict_proba(test.text)
-            told = calibration(chance, test.label, model.classes_, bins=BINS)
+            measured = calibration(chance, test.label, model.classes_, bins=BINS)
             found[way or "none"] = {
-                "error": told.expected_error,
-                "log loss": told.log_loss,
-                "counts": told.counts.tolist(),
-                "accuracy": [None if np.isnan(x) else float(x) for x in told.accuracy],
-                "confidence": [None if np.isnan(x) else float(x) for x in told.confidence],
+                "error": measured.expected_error,
+                "log loss": measured.log_loss,
+                "counts": measured.counts.tolist(),
+                "accuracy": [None if np.isnan(x) else float(x) for x in measured.accuracy],
+                "confidence": [None if np.isnan(x) else float(x) for x in measured.confidence],
             }
         return found
     if run.part == "choose":
@@ -393,7 +393,7 @@ def work(cell: Cell, settings: Settings) -> Record:
 
 
 def _record(right: Marks, run: Run) -> Record:
-    """The error, and the marks of a first order, which significance is told from."""
+    """The error, and the marks of a first order, on which significance tests are based."""
     record: Record = {"error": 100.0 * float(1.0 - right.mean())}
     if run.part == "test" and run.order == 0:
         record["right"] = pack(right)

@@ -214,24 +214,24 @@ def table_choice(choice: Choice, present: str) -> str:
     return make_table(("one pass", "mean", "behind the best", *noisy), rows)
 
 
-def tell_choice(choice: Choice, present: str) -> str:
+def describe_choice(choice: Choice, present: str) -> str:
     """What is chosen, and whether it is the present default."""
     orders = choice.errors.shape[3]
-    told = f"Chosen from {orders} random order{'s' * (orders > 1)}: {title(choice.best)}. "
+    described = f"Chosen from {orders} random order{'s' * (orders > 1)}: {title(choice.best)}. "
     if choice.best == present:
-        told += "It is the default of `TextClassifier`."
+        described += "It is the default of `TextClassifier`."
     else:
         gap, spread = choice.behind(present)
         more = "" if np.isnan(spread) else f" ± {spread:.2f}"
-        told += (
+        described += (
             f"**It is not the default of `TextClassifier`**, which is {title(present)}, "
             f"{gap:.2f}{more} points behind."
         )
     if orders > 1:
         gaps = {name: choice.behind(name) for name in choice.names if name != choice.best}
         near = [title(name) for name, (gap, spread) in gaps.items() if gap <= 2 * spread]
-        told += f" Within two standard errors of it: {'; '.join(near) or 'none'}."
-    return told
+        described += f" Within two standard errors of it: {'; '.join(near) or 'none'}."
+    return described
 
 
 # -- tables ------------------------------------------------------------------------------------
@@ -381,8 +381,8 @@ def table_tasks(results: Results, present: str, chosen: str) -> str:
     head = []
     for name, passes in shown:
         kind = _passes(name, passes)
-        told = "" if kind == "batch" else ", 1 pass" if passes == 1 else f", {passes} passes"
-        head.append(_name(name, results) + told)
+        described = "" if kind == "batch" else ", 1 pass" if passes == 1 else f", {passes} passes"
+        head.append(_name(name, results) + described)
     return make_table(("test error in %", *head), rows)
 
 
@@ -421,19 +421,19 @@ def trust(results: Results, task: str, learner: str, way: str) -> float:
     return float(np.mean([one[way]["error"] for one in found])) if found else float("nan")
 
 
-def chance_error(told: Record) -> float:
+def chance_error(described: Record) -> float:
     """The expected calibration error of a model that is right as often as it says, by chance alone.
 
     It is not 0: in a bin of n texts the share that is right varies. Its mean distance from p is
     2 m (1 − p) P(m) / n, with m the first whole number above n p and P binomial.
     """
     total = 0.0
-    for count, sure in zip(told["counts"], told["confidence"], strict=True):
+    for count, sure in zip(described["counts"], described["confidence"], strict=True):
         if count:
             p = min(float(sure), 1.0)
             m = int(np.floor(count * p)) + 1
             total += 2.0 * m * (1.0 - p) * float(binom.pmf(m, count, p))
-    return total / sum(told["counts"])
+    return total / sum(described["counts"])
 
 
 def trust_by_chance(results: Results, task: str, learner: str) -> float:
@@ -453,8 +453,8 @@ def table_trust(results: Results, learner: str) -> str:
         errors = [trust(results, task, learner, way) for way in ("online", "none")]
         worst = max(one["online"]["error"] for one in found)
         chance = trust_by_chance(results, task, learner)
-        told = [f"{value:.3f}" for value in (errors[0], worst, chance, errors[1], *losses)]
-        rows.append((TASKS[task].title, *told))
+        described = [f"{value:.3f}" for value in (errors[0], worst, chance, errors[1], *losses)]
+        rows.append((TASKS[task].title, *described))
     head = (
         "",
         "online",
@@ -477,8 +477,8 @@ def draw_trust(path: Path, results: Results, learner: str) -> None:
             continue
         lines = {"as it should be": [float(x) for x in middle]}
         for way, name in (("online", 'calibration="online"'), ("none", "calibration=None")):
-            told = found[0][way]
-            pairs = zip(told["accuracy"], told["counts"], strict=True)
+            described = found[0][way]
+            pairs = zip(described["accuracy"], described["counts"], strict=True)
             lines[name] = [a if a is not None and n >= FEW else float("nan") for a, n in pairs]
         panels[TASKS[task].title] = lines
     if panels:
@@ -508,8 +508,8 @@ def list_goals(results: Results, present: str, prefix: str = "") -> list[Claim]:
     def wabbit() -> Found:
         rival = min(VW, key=lambda name: results.mean(two, name, 0, PASSES))
         mine, theirs = results.mean(two, present), results.mean(two, rival, 0, PASSES)
-        told = f"{mine:.2f} against {theirs:.2f} ({title(rival)})"
-        return told, decide(mine <= theirs + 0.2)
+        described = f"{mine:.2f} against {theirs:.2f} ({title(rival)})"
+        return described, decide(mine <= theirs + 0.2)
 
     def within() -> Found:
         mine = results.mean(two, present, 0, PASSES)
@@ -521,38 +521,38 @@ def list_goals(results: Results, present: str, prefix: str = "") -> list[Claim]:
             for task in tasks
         }
 
-        def tell(task: str) -> str:
+        def describe(task: str) -> str:
             found = compare(results, task, present, 1, noise=noise)
-            told = f"{TASKS[task].title} {show_gap(gaps[task])}"
+            described = f"{TASKS[task].title} {show_gap(gaps[task])}"
             if found is None:
-                return told
+                return described
             p = _show_chance(found.p_value)
-            return f"{told}, p {p}" if p.startswith("<") else f"{told}, p = {p}"
+            return f"{described}, p {p}" if p.startswith("<") else f"{described}, p = {p}"
 
-        told = "; ".join(map(tell, gaps))
+        described = "; ".join(map(describe, gaps))
         if len(gaps) > 4:
             behind = [task for task, gap in gaps.items() if gap <= 0]
-            told = f"above on {len(gaps) - len(behind)} of {len(gaps)}"
-            told += f"; not {'; '.join(map(tell, behind))}" * bool(behind)
+            described = f"above on {len(gaps) - len(behind)} of {len(gaps)}"
+            described += f"; not {'; '.join(map(describe, behind))}" * bool(behind)
         if near is None:
             good = sum(gap > 0 for gap in gaps.values())
             verdict = HOLDS if good == len(gaps) else IN_PART if good > len(gaps) / 2 else FAILS
         else:
             least = min(gaps.values())
             verdict = HOLDS if least >= 0 else IN_PART if least >= -near else FAILS
-        return told, verdict
+        return described, verdict
 
     def honest() -> Found:
         errors = {task: trust(results, task, present, "online") for task in results.tasks}
         over = [f"{TASKS[task].title} {x:.3f}" for task, x in errors.items() if not x <= 0.03]
         mean = np.mean(list(errors.values()))
         chance = np.mean([trust_by_chance(results, task, present) for task in errors])
-        told = f"on {len(errors) - len(over)} of {len(errors)}, mean {mean:.3f} "
-        told += f"({chance:.3f} if all were right, by chance alone)"
-        told += f"; above: {', '.join(over)}" * bool(over)
+        described = f"on {len(errors) - len(over)} of {len(errors)}, mean {mean:.3f} "
+        described += f"({chance:.3f} if all were right, by chance alone)"
+        described += f"; above: {', '.join(over)}" * bool(over)
         good = len(errors) - len(over)
         verdict = HOLDS if not over else IN_PART if good > len(errors) / 2 else FAILS
-        return told, verdict
+        return described, verdict
 
     goals: list[tuple[str, str, Sequence[str], Callable[[], Found]]] = [
         (

@@ -31,6 +31,7 @@ from experiments.defaults.contest import (
 )
 from experiments.defaults.report import (
     choose,
+    describe_choice,
     draw_trust,
     list_figures,
     list_goals,
@@ -42,7 +43,6 @@ from experiments.defaults.report import (
     table_passes,
     table_tasks,
     table_trust,
-    tell_choice,
 )
 from experiments.defaults.texts import TASKS
 from experiments.tables import fill_in, publish, write_figures
@@ -57,7 +57,7 @@ AUTO = "arow-nb-auto"  # on the short list whatever is chosen
 
 
 def main(given: list[str] | None = None) -> None:
-    """Do the work that is not done yet, then tell."""
+    """Do the work that is left, then write the results."""
     wanted = ArgumentParser(add_help=False, allow_abbrev=False)
     wanted.add_argument("--orders", type=int, default=ORDERS)
     some, rest = wanted.parse_known_args(given)
@@ -97,10 +97,10 @@ def main(given: list[str] | None = None) -> None:
     found |= run(cells)
     results = sort_out(found)
 
-    told = {"choice": f"{tell_choice(choice, present)}\n\n{table_choice(choice, present)}"}
+    sections = {"choice": f"{describe_choice(choice, present)}\n\n{table_choice(choice, present)}"}
     if "test" in options.parts:
         main_tasks = [task for task in results.main if TASKS[task].kind == "main"]
-        told |= {
+        sections |= {
             "all": table_all(results, short, present),
             "tasks": table_tasks(results, present, choice.best),
             "noise": table_noise(results, results.main, (*short, *baselines), present),
@@ -109,21 +109,21 @@ def main(given: list[str] | None = None) -> None:
         }
     if "reliability" in options.parts:
         tables = [f"{title(name)}:\n\n{table_trust(results, name)}" for name in both]
-        told["reliability"] = "\n\n".join(tables)
+        sections["reliability"] = "\n\n".join(tables)
         draw_trust(options.output / "reliability.png", results, present)
     if set(PARTS) <= set(options.parts):
         goals = list_goals(results, present)
         if choice.best != present:
             goals += list_goals(results, choice.best, f"{title(choice.best)}: ")
-        told["claims"] = show_goals(goals)
+        sections["claims"] = show_goals(goals)
         write_claims(options.output / "claims.csv", goals)
         write_figures(options.output / "ours.csv", list_figures(results), 4)
-    publish(options.output, told)
+    publish(options.output, sections)
     if options.output == HERE and set(PARTS) <= set(options.parts):
         for name in ("choice", "all", "tasks", "noise", "reliability", "claims"):
-            fill_in(PAGE, name, told[name])
+            fill_in(PAGE, name, sections[name])
         PICTURE.write_bytes((HERE / "reliability.png").read_bytes())
-    print("\n\n".join(told.values()))
+    print("\n\n".join(sections.values()))
     for sentence in results.missing:
         print(f"left out: {sentence}", file=sys.stderr)
     if choice.best != present:

@@ -1,4 +1,4 @@
-"""What the paper says, claim by claim, beside what the records show."""
+"""What the paper says, claim by claim, compared with the records."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _sure(records: Records, task: str, first: str, second: str) -> bool:
 
 
 def claim_passes(records: Records) -> list[Claim]:
-    """What passes bring: the text beside Figure 1."""
+    """What further passes gain: the text on Figure 1."""
     curves: dict[str, dict[str, NDArray[np.float64]]] = {name: {} for name in ONLINE}
     for task in TABLE:
         for name in ONLINE:

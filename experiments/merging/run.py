@@ -88,7 +88,7 @@ def load(task: Task, path: Path) -> tuple[Texts, Texts]:
 def contest(task: Task, learner: str, train: Texts, test: Texts, seed: int) -> Iterator[Result]:
     """All models of one learner on one random order of the training set."""
     classes = np.unique(train.label)
-    mixed = train.take(np.random.RandomState(seed).permutation(len(train.label)))
+    shuffled = train.take(np.random.RandomState(seed).permutation(len(train.label)))
     settings = {"ngrams": task.ngrams, "shuffle": False, **LEARNERS[learner]}
     settings |= {"weighting": None, "calibration": None}
 
@@ -99,12 +99,12 @@ def contest(task: Task, learner: str, train: Texts, test: Texts, seed: int) -> I
         return Result(task.name, learner, shards, model, seed, accuracy)
 
     for passes in (1, PASSES):
-        one = TextClassifier(**settings, max_iter=passes).fit(mixed.text, mixed.label)
+        one = TextClassifier(**settings, max_iter=passes).fit(shuffled.text, shuffled.label)
         yield result(1, f"{passes} passes" if passes > 1 else "one", score(one))
     for many in SHARDS:
         models = []
         for k in range(many):
-            part = mixed.take(np.arange(k, len(mixed.label), many))
+            part = shuffled.take(np.arange(k, len(shuffled.label), many))
             model = TextClassifier(**settings)
             models.append(model.partial_fit(part.text, part.label, classes=classes))
         alone = [score(model) for model in models[:JUDGED]]
@@ -113,7 +113,7 @@ def contest(task: Task, learner: str, train: Texts, test: Texts, seed: int) -> I
             yield result(many, name, score(merge(models, how)))
         del models
         rounds = TextClassifier(**settings, max_iter=PASSES, n_jobs=many)
-        yield result(many, "rounds", score(rounds.fit(mixed.text, mixed.label)))
+        yield result(many, "rounds", score(rounds.fit(shuffled.text, shuffled.label)))
 
 
 def tables(results: list[Result]) -> Iterator[str]:

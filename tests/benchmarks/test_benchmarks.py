@@ -187,7 +187,7 @@ def test_ratios_divide_by_the_fastest_of_a_rival():
     names = {"sureline": "sureline", "river": "River"}
     cells = page.columns(CONTESTS["learn-one"], table, names)
     assert cells["÷ River's fastest"] == ["0.50", "2.00", "1.00"]
-    assert cells["a second"] == ["60", "15", "30"]
+    assert cells["per second"] == ["60", "15", "30"]
 
 
 def test_numpy_learns_the_same_full_covariance():

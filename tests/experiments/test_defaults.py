@@ -42,6 +42,7 @@ from experiments.defaults.report import (
     OWN_SVM,
     chance_error,
     choose,
+    describe_choice,
     duel,
     list_goals,
     rank_sum,
@@ -50,7 +51,6 @@ from experiments.defaults.report import (
     table_choice,
     table_noise,
     table_passes,
-    tell_choice,
 )
 from experiments.defaults.texts import CHOOSING, FOLDS, TASKS, Texts, flip, hold_out, open_texts
 from experiments.protocol import pack, unpack
@@ -227,8 +227,8 @@ def test_the_lowest_mean_validation_error_is_chosen_and_a_change_is_told():
     assert choice.best == "arow-nb-auto"
     assert choice.means.round(9).tolist() == [8.25, 7.25, 12.25]
     assert choice.behind("arow-nb-1.0") == (pytest.approx(1.0), pytest.approx(0.0))
-    assert "It is the default" in tell_choice(choice, "arow-nb-auto")
-    told = tell_choice(choice, "arow-nb-1.0")
+    assert "It is the default" in describe_choice(choice, "arow-nb-auto")
+    told = describe_choice(choice, "arow-nb-1.0")
     assert "Chosen from 2 random orders" in told
     assert "not the default" in told
     assert "Within two standard errors of it: none." in told
@@ -251,11 +251,11 @@ def test_the_spread_of_the_gap_is_that_of_orders_within_tasks():
     gaps = np.array([[1.0, 3.0 + k] for k in range(len(CHOOSING))])
     spread = np.sqrt(np.sum(gaps.var(axis=1, ddof=1) / 2)) / len(CHOOSING)
     assert choice.behind("cw-nb") == (pytest.approx(gaps.mean()), pytest.approx(spread))
-    assert tell_choice(choice, "arow-nb-1.0").endswith("standard errors of it: none.")
+    assert describe_choice(choice, "arow-nb-1.0").endswith("standard errors of it: none.")
     near = validation({"arow-nb-1.0": {0: 5.0}, "cw-nb": {0: 5.1}})
     near[Cell("sms", "cw-nb", str(Run("choose", 0, 1, 1)))]["error"] += 2.0
     choice = choose(sort_out(near), ("arow-nb-1.0", "cw-nb"))
-    assert tell_choice(choice, "arow-nb-1.0").endswith("standard errors of it: CW, nb.")
+    assert describe_choice(choice, "arow-nb-1.0").endswith("standard errors of it: CW, nb.")
 
 
 def make_records(ours, svm, tasks=tuple(MAIN), noise=(0, 20)):

@@ -51,9 +51,9 @@ CONTEST = Contest(
     name="classes",
     title="One pass over sparse rows, 20 classes",
     about=(
-        "Words and pairs that at least two posts have, one CSR matrix of float32 for all. "
-        "Vowpal Wabbit reads the same rows from a text file, or from a binary cache that it made "
-        "of it beforehand, and LIBLINEAR from a text file."
+        "Words and pairs that occur in at least two posts, one float32 CSR matrix for all. "
+        "Vowpal Wabbit reads the same rows from a text file, or from a binary cache that it wrote "
+        "beforehand, and LIBLINEAR from a text file."
     ),
     tasks=tasks,
     ratios=(

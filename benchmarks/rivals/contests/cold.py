@@ -25,18 +25,18 @@ def goals(tables: list[Results]) -> list[Goal]:
         return [Goal(said, "", None)]
     longest = max(ours, key=lambda row: row.figures["compiling"])
     seconds = longest.figures["compiling"]
-    told = f"{seconds:.1f} s by {longest.entry.name}"
+    slowest = f"{seconds:.1f} s by {longest.entry.name}"
     if failed := [row.entry.name for row in found.rows if row.problem]:
-        return [Goal(said, f"{told}; not measured: {', '.join(failed)}", None)]
-    return [Goal(said, told, seconds <= LIMIT)]
+        return [Goal(said, f"{slowest}; not measured: {', '.join(failed)}", None)]
+    return [Goal(said, slowest, seconds <= LIMIT)]
 
 
 CONTEST = Contest(
     name="cold",
     title="The first run of a command, which compiles",
     about=(
-        "Each command runs twice with a folder for compiled code that is empty at first "
-        "(`NUMBA_CACHE_DIR`). What the second run takes less is compiling, and is paid once."
+        "Each command runs twice with a cache for compiled code that is empty at first "
+        "(`NUMBA_CACHE_DIR`). The difference is the time to compile, and is paid once."
     ),
     tasks=tasks,
     ratios=(),

@@ -40,10 +40,10 @@ def goals(tables: list[Results]) -> list[Goal]:
         for row in found.of("sureline")
         if "memory ÷ covariance" in row.figures
     ]
-    told = ", ".join(f"{share:.2f}" for share in shares)
+    listed = ", ".join(f"{share:.2f}" for share in shares)
     said = "No temporary of the size of the covariance"
     made.append(
-        Goal(said, f"memory ÷ covariance: {told}", max(shares) < SPARE)
+        Goal(said, f"memory ÷ covariance: {listed}", max(shares) < SPARE)
         if shares
         else Goal(said, "", None)
     )
@@ -54,8 +54,8 @@ CONTEST = Contest(
     name="full-covariance",
     title="One pass with a full covariance, dense rows",
     about=(
-        "AROW with r = 1 and no intercept, on both sides, in the same order. Memory is what is "
-        f"used beyond the model at most, measured with {LARGE:,} features, where it shows."
+        "AROW with r = 1 and no intercept, on both sides, in the same order. Memory is the "
+        f"peak beyond the model, measured with {LARGE:,} features, where it is visible."
     ),
     tasks=tasks,
     ratios=(Ratio("÷ sureline", "sureline"),),

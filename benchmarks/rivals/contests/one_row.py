@@ -1,4 +1,4 @@
-"""Learning one sparse row a call, with twenty classes."""
+"""Learning one sparse row per call, with twenty classes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def goals(tables: list[Results]) -> list[Goal]:
 
 CONTEST = Contest(
     name="one-row",
-    title="Learning one sparse row a call, 20 classes",
+    title="Learning one sparse row per call, 20 classes",
     about=(
-        "The same rows in the same order; the first call names all classes. So few rows teach "
-        "little, and the accuracy only shows that both learn."
+        "The same rows in the same order; the first call names all classes. So few rows are "
+        "not enough to be accurate; the accuracy only shows that both learn."
     ),
     tasks=tasks,
     ratios=(Ratio("÷ sureline", "sureline"),),

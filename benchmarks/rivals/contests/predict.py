@@ -35,8 +35,8 @@ CONTEST = Contest(
     name="predict",
     title="Classifying many raw texts",
     about=(
-        "Models are fitted beforehand. Vowpal Wabbit is given a file in which words are "
-        "lower-case and punctuation is gone, and also loads its model and writes its answers."
+        "Models are fitted beforehand. Vowpal Wabbit reads a file with words in lower case and "
+        "without punctuation, and also loads its model and writes its predictions."
     ),
     tasks=tasks,
     ratios=(Ratio("÷ sureline", "sureline"),),

@@ -1,4 +1,4 @@
-"""Classifying one text a call."""
+"""Classifying one text per call."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def tasks(setting: Setting) -> Iterator[Task]:
 
 
 def goals(tables: list[Results]) -> list[Goal]:
-    """How late an answer may come."""
+    """How long a call may take."""
     (found,) = tables
-    said = f"`predict_one`: 99 % of the answers within {LIMIT:.0f} µs"
+    said = f"`predict_one`: 99 % of the calls within {LIMIT:.0f} µs"
     ours = found.of("sureline")
     if not ours:
         return [Goal(said, "", None)]
@@ -33,7 +33,7 @@ def goals(tables: list[Results]) -> list[Goal]:
 
 CONTEST = Contest(
     name="predict-one",
-    title="Classifying one text a call",
+    title="Classifying one text per call",
     about="Every call is timed; the figures are those of the repeat that took the least time.",
     tasks=tasks,
     ratios=(Ratio("÷ sureline", "sureline"),),

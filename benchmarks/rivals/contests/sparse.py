@@ -54,9 +54,9 @@ CONTEST = Contest(
     title="One pass over sparse rows, two classes",
     about=(
         "The reviews of the contest above as CSR rows of float32, in memory for all but "
-        "LIBLINEAR, which reads a text file of them. The floor is the fastest of a few compiled "
-        "loops that read each row and the weight of every feature it has, and learn nothing. "
-        "AROW and CW keep a mean and a variance a feature, PA-I a weight."
+        "LIBLINEAR, which reads them from a text file. The floor is the fastest of a few compiled "
+        "loops that read each row and the weights of its features, and learn nothing. "
+        "AROW and CW keep a mean and a variance per feature, PA-I a weight."
     ),
     tasks=tasks,
     ratios=(Ratio("÷ pa1", "scikit_learn", ("pa1",)), Ratio("÷ floor", "floor")),

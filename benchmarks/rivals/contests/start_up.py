@@ -50,7 +50,7 @@ def goals(tables: list[Results]) -> list[Goal]:
 CONTEST = Contest(
     name="start-up",
     title="Start-up",
-    about="Whole processes, from their start to their end, with compiled code on disk.",
+    about="Whole processes, from start to end, with a warm code cache.",
     tasks=tasks,
     ratios=(Ratio("÷ imports", "scikit_learn", ("imports",)),),
     goals=goals,

@@ -46,15 +46,15 @@ def _beat_vw(found: Results, bits: int) -> Goal:
 
 
 def _times(found: Results, whom: str, times: float, theirs: float | None) -> Goal:
-    """So many times faster, with no more beside the learning than they have; and as usual."""
+    """So many times faster, doing no more than they do; and with the defaults."""
     said = f"At least {times} × faster than {whom}"
     bare, usual = (found.of("sureline", tag) for tag in ("22 bits", "usual"))
     if not bare or not usual or theirs is None:
         return Goal(said, "", None)
-    told = [
+    measured = [
         f"{theirs / (row.seconds or 1.0):.1f} × by {row.entry.name}" for row in (bare[0], usual[0])
     ]
-    return Goal(said, ", ".join(told), theirs / (bare[0].seconds or 1.0) >= times)
+    return Goal(said, ", ".join(measured), theirs / (bare[0].seconds or 1.0) >= times)
 
 
 CONTEST = Contest(
@@ -62,9 +62,9 @@ CONTEST = Contest(
     title="Raw text to a trained model",
     about=(
         "All learn the same reviews in the same order. sureline and scikit-learn find words in "
-        "raw text. Vowpal Wabbit and fastText are given files in which that work is done: words "
-        "are lower-case already, punctuation is gone, and writing the files is not counted. "
-        "fastText is a process of its own, timed from its start until it says that it has learned."
+        "raw text. Vowpal Wabbit and fastText read files that are tokenized: words are in lower "
+        "case, punctuation is removed, and the time to write the files is not included. fastText "
+        "is a separate process, timed from its start until it reports that it has learned."
     ),
     tasks=tasks,
     ratios=(
