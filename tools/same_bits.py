@@ -3,8 +3,7 @@
 ``record DIR`` trains small models of every kind and stores their files and answers. ``check DIR``,
 run with the changed code on the same machine, loads the stored files, trains the same models again,
 and compares answers and files; it exits with 1 if anything differs. Only public names are used, so
-that modules may move. To run another checkout, put its ``src`` into ``PYTHONPATH``. Numba's cache
-misses changes in functions of other files: run ``make uncache``, or set ``NUMBA_CACHE_DIR``, first.
+that modules may move. To run another checkout, put its ``src`` into ``PYTHONPATH``.
 """
 
 from __future__ import annotations
