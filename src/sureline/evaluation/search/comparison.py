@@ -141,7 +141,7 @@ def _split(dataset: Dataset, protocol: Protocol, test: Dataset | None) -> list[S
     if not kept:
         raise DataError(
             f"{dataset.name}: the rows begin with one label only, so that nothing can be learned "
-            "before the last block; leave out --no-shuffle, or shuffle the rows beforehand"
+            "before the last block; shuffle the rows"
         )
     return kept
 

@@ -71,13 +71,13 @@ class Dataset:
             fraction = labels[labels != np.floor(labels)][0]
             raise DataError(
                 f"{name}: the label {fraction} is no class but a number with a fraction; give "
-                "classes, or read labels as text (--label-type text)"
+                "classes, or read labels as text (label_type='text')"
             )
         if dataset.classes.size < 2:
             raise DataError(
                 f"all {len(dataset):,} rows of {name} have the label "
-                f"{dataset.classes.tolist()[0]!r}; give rows of two or more classes (or check "
-                "--label)"
+                f"{dataset.classes.tolist()[0]!r}; give rows of two or more classes, or another "
+                "column of labels (label=...)"
             )
         return dataset
 

@@ -264,7 +264,7 @@ class Runner:
                 yield from results
         except BrokenProcessPool:
             raise SurelineError(
-                "a worker process was killed, perhaps for lack of memory; use fewer (--jobs 1), or "
+                "a worker process was killed, perhaps for lack of memory; use fewer processes, or "
                 "fewer rows"
             ) from None
 
