@@ -26,6 +26,20 @@ def decode(array: pa.Array) -> pa.Array:
     return values.take(array.indices)
 
 
+def count_bytes(values: pa.Array | pa.RecordBatch) -> int:
+    """The memory of values, without the rest of the buffers that a slice of them shares.
+
+    Parameters
+    ----------
+    values : pyarrow.Array or pyarrow.RecordBatch
+        Values of any type. Those of a view are counted with the whole buffer before pyarrow 24.
+    """
+    try:
+        return int(values.nbytes)
+    except pa.ArrowNotImplementedError:
+        return int(values.get_total_buffer_size())
+
+
 def is_string(kind: pa.DataType) -> bool:
     """Whether this is one of Arrow's types of strings."""
     return bool(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.data.arrow_arrays import string_offsets
+from sureline.data.arrow_arrays import count_bytes, string_offsets
 
 # The memory of a row besides its texts and features: offsets, label, weight, position.
 _ROW_BYTES = 32
@@ -160,10 +160,13 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """The memory of the rows, in bytes; buffers shared with other batches are not counted."""
-        arrays = [self.text, self.named_features, self.label, self.weight, self.table]
+        arrow = [self.text, self.label, self.table]
+        arrays = [self.named_features, self.weight]
         if self.matrix is not None:
             arrays += [self.matrix.data, self.matrix.indices, self.matrix.indptr]
-        return sum(int(array.nbytes) for array in arrays if array is not None)
+        return sum(count_bytes(each) for each in arrow if each is not None) + sum(
+            int(array.nbytes) for array in arrays if array is not None
+        )
 
     @property
     def row_bytes(self) -> NDArray[np.int64]:

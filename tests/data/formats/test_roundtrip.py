@@ -271,7 +271,7 @@ def test_windows_newlines_byte_order_mark_and_no_last_newline(tmp_path, kind):
                 texts = [value for batch in again for value in batch.text.to_pylist()]
                 assert texts == plain[0].text.to_pylist()
             else:
-                assert again[-1].matrix[-1].toarray().ravel()[3] == 4.0
+                assert again[-1].matrix[[-1]].toarray().ravel()[3] == 4.0
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "shift_jis"])

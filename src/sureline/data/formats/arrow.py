@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from sureline.data.arrow_arrays import count_bytes
 from sureline.data.bad_rows import BadRows
 from sureline.data.byte_streams import ByteStream
 from sureline.data.columns import SelectedColumns, select_columns
@@ -61,7 +62,7 @@ def _split(
     """A record batch in slices of about `options.batch_bytes`."""
     for column in batch.columns:
         _validate(column)
-    rows = rows_per_batch(batch.num_rows, batch.nbytes, options)
+    rows = rows_per_batch(batch.num_rows, count_bytes(batch), options)
     for start in range(0, batch.num_rows, rows):
         part = batch.slice(start, rows)
         yield TableRows(columns, dict(zip(positions, part.columns, strict=True)), part.num_rows)
