@@ -387,7 +387,7 @@ def test_texts_learn_the_same_each_time_and_about_what_one_thread_learns(kind, m
         model = TextClassifier(**KINDS[kind], random_state=0, max_iter=passes)
         one = clone(model).fit(texts, labels)
         assert learned(clone(model).set_params(n_jobs=1).fit(texts, labels)) == learned(one)
-        shared = clone(model).set_params(n_threads=3).fit(texts, labels)
+        shared = clone(model).set_params(n_jobs=3).fit(texts, labels)
         assert learned(shared) == learned(clone(shared).fit(texts, labels))
         assert shared.n_seen_ == one.n_seen_ == passes * len(texts)
         assert shared.n_iter_ == passes
@@ -398,7 +398,7 @@ def test_texts_learn_the_same_each_time_and_about_what_one_thread_learns(kind, m
 
 def test_shards_of_texts_are_the_product_of_models_of_their_texts():
     estimator = AROWClassifier(r=0.1, dtype="float64")
-    shared = TextClassifier(estimator, shuffle=False, n_threads=3).fit(TEXTS, LABELS)
+    shared = TextClassifier(estimator, shuffle=False, n_jobs=3).fit(TEXTS, LABELS)
     parts = [
         TextClassifier(estimator, shuffle=False).partial_fit(
             TEXTS[k::3], LABELS[k::3], classes=["ham", "spam"]
@@ -417,7 +417,7 @@ def test_shards_of_texts_are_the_product_of_models_of_their_texts():
 
 def test_all_features_of_all_shards_are_found():
     one = TextClassifier(random_state=0).fit(TEXTS, LABELS)
-    shared = TextClassifier(random_state=0, n_threads=3).fit(TEXTS, LABELS)
+    shared = TextClassifier(random_state=0, n_jobs=3).fit(TEXTS, LABELS)
     assert set(one.get_feature_names_out()) == set(shared.get_feature_names_out())
     seen = [
         dict(zip(model.get_feature_names_out(), model.model_.columns.arrays.seen.tolist()))  # noqa: B905
@@ -456,7 +456,7 @@ def test_predictions_while_fitting_are_those_of_the_old_model():
 
 
 def test_the_estimators_own_number_of_jobs_is_not_used():
-    inner = TextClassifier(AROWClassifier(r=0.1, n_threads=3), random_state=0).fit(TEXTS, LABELS)
+    inner = TextClassifier(AROWClassifier(r=0.1, n_jobs=3), random_state=0).fit(TEXTS, LABELS)
     plain = TextClassifier(AROWClassifier(r=0.1), random_state=0).fit(TEXTS, LABELS)
     assert inner.coef_.tobytes() == plain.coef_.tobytes()
 
@@ -476,7 +476,7 @@ def test_train_learns_what_fit_learns(passes, run):
     mail_file()
     options = ("--jobs", "3", "--passes", str(passes), "--seed", "5", "-q")
     assert run("train", "sms.jsonl", "-o", "m", *options)[0] == 0
-    model = TextClassifier(random_state=5, max_iter=passes, n_threads=3).fit(TEXTS, LABELS)
+    model = TextClassifier(random_state=5, max_iter=passes, n_jobs=3).fit(TEXTS, LABELS)
     assert learned(sureline.load("m")) == learned(model)
     assert sureline.load("m").n_jobs == 3
 
