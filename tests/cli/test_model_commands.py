@@ -21,8 +21,8 @@ from sklearn.metrics import (
 )
 
 from sureline import load
-from sureline.cli.explain.contributions import Piece, cut_into_pieces, find_reasons
-from sureline.cli.explain.page import page
+from sureline.cli.explain.render import render
+from sureline.cli.explain.results import Piece, cut_into_pieces, find_reasons
 from sureline.evaluation.metrics import Evaluator
 from sureline.model.explanation import Contribution
 from sureline.model.file import read
@@ -158,7 +158,7 @@ def test_the_reader_of_predictions_may_leave(model):
         (["mail.sureline"], "Missing argument 'FILE'. (see sureline predict --help)"),
         (
             ["mail.sureline", "mail.csv", "-o", "x.xls"],
-            "the name -o x.xls does not tell the format; end it in .csv, .jsonl or .parquet, or "
+            "the name -o x.xls has no known format; end it in .csv, .jsonl or .parquet, or "
             "give --output-format",
         ),
         (
@@ -209,7 +209,7 @@ Classes
   ham      1.0000  1.0000  1.0000     4
   spam     1.0000  1.0000  1.0000     4
 
-Confusions (a row is true, a column predicted)
+Confusion matrix (rows: true, columns: predicted)
         ham  spam
   ham     4     0
   spam    0     4
@@ -341,7 +341,7 @@ def test_words_are_coloured_bold_and_dim(run):
         facts = find_reasons(load("sure.sureline"), "claim your free lunch now", label, 4)
         screen = io.StringIO()
         console = Console(file=screen, width=80, force_terminal=True, color_system="standard")
-        console.print(page(facts, coloured=True))
+        console.print(render(facts, coloured=True))
         shown = screen.getvalue()
         assert f"\x1b[1;{bad}mlunch\x1b[0m" in shown
         assert f"\x1b[2;{good}mfree\x1b[0m" in shown
@@ -409,7 +409,7 @@ def test_the_page_of_a_model_of_numbers(numbers, run):
     assert "  learned      16 examples, 1 pass\n" in head
     assert "  r                    1.0\n" in tail
     assert "  n_iter_no_change     2\n" in tail
-    tensors = tail[tail.index("Tensors\n") : tail.index("What speaks")].splitlines()[2:-1]
+    tensors = tail[tail.index("Tensors\n") : tail.index("The features that")].splitlines()[2:-1]
     told = {line.split()[0]: (line.split()[1], line.split()[-1]) for line in tensors}
     held = read(numbers).tensors
     assert told == {name: (str(each.dtype), str(each.nbytes)) for name, each in held.items()}
@@ -472,8 +472,8 @@ def test_a_checkpoint_tells_where_it_stands(run):
     assert run("train", "mail.csv", *COLUMNS, "-o", "m", *kept)[0] == 0
     out = run("inspect", "c")[1]
     assert (
-        "Checkpoint of a run\n  stands  after 6 examples: 6 rows of pass 1\n"
-        "  inputs  mail.csv (SIZE)\n" in out
+        "Checkpoint of a run\n  position  after 6 examples: 6 rows of pass 1\n"
+        "  inputs    mail.csv (SIZE)\n" in out
     )
 
 

@@ -21,10 +21,10 @@ from typer.testing import CliRunner
 import sureline
 from sureline import TextClassifier
 from sureline.cli import app, main, options
-from sureline.cli.demo.page import page
-from sureline.cli.demo.results import Compilations, Facts, find_facts
+from sureline.cli.demo.render import render
+from sureline.cli.demo.results import Compilations, DemoResults, collect_results
 from sureline.data import FORMATS, LABEL_TYPES, sms_spam
-from sureline.estimators.validation import choose_rule
+from sureline.estimators.validation import choose_learner, choose_rule
 from sureline.rules import COVARIANCES, Parameter, Rule, batch_rules, rules
 
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "pyarrow"}
@@ -422,7 +422,7 @@ def test_every_scheme_that_is_listed_exists_and_no_other():
                 rivals = 2 if described["several"] and scheme != "one-vs-rest" else 1
                 made.set_params(scheme=scheme, competitors=rivals)
                 if covariance in kept:
-                    assert made.model_.learner.scheme == scheme
+                    assert choose_learner(made).scheme == scheme
                 else:
                     with pytest.raises(sureline.InvalidParameter):
                         made.fit(X, y)
@@ -443,7 +443,7 @@ def test_the_case_of_a_name_does_not_matter():
 
 def test_a_rule_without_a_variance_says_so():
     out = run("rules", "pa")[1]
-    assert "covariances  none: it does not tell how sure it is\n" in out
+    assert "covariances  none: it keeps no variances\n" in out
     assert "schemes      sequential, parallel, exact, one-vs-rest\n" in out
 
 
@@ -462,13 +462,13 @@ def test_a_rule_that_meets_one_rival_says_so():
 
 
 @pytest.fixture(scope="module")
-def told() -> tuple[Facts, list[str]]:
+def told() -> tuple[DemoResults, list[str]]:
     said = list[str]()
-    return find_facts(said.append, perf_counter()), said
+    return collect_results(said.append, perf_counter()), said
 
 
 @pytest.fixture
-def facts(told) -> Facts:
+def facts(told) -> DemoResults:
     return told[0]
 
 
@@ -578,7 +578,7 @@ def test_the_demo_page(facts):
     ]
 
 
-def rendered(facts: Facts, *, coloured: bool, width: int = 80) -> str:
+def rendered(facts: DemoResults, *, coloured: bool, width: int = 80) -> str:
     console = Console(
         file=io.StringIO(),
         width=width,
@@ -586,7 +586,7 @@ def rendered(facts: Facts, *, coloured: bool, width: int = 80) -> str:
         color_system="standard" if coloured else None,
     )
     with console.capture() as captured:
-        console.print(page(facts, coloured))
+        console.print(render(facts, coloured))
     return captured.get()
 
 

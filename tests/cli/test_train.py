@@ -18,7 +18,7 @@ from shared_data import shared_path
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sureline import AROWClassifier, PerceptronClassifier, TextClassifier, load
-from sureline.cli.screen import messages
+from sureline.cli.screen import message_console
 from sureline.data import Reader, shuffle_rows
 from sureline.model.file import read
 
@@ -149,7 +149,7 @@ def test_on_a_terminal_there_is_a_live_line(folder):
 
 
 def test_stderr_of_a_test_is_no_terminal():
-    assert not messages().is_terminal
+    assert not message_console().is_terminal
 
 
 # -- the same as Python ------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-from sureline.cli.options import FLAGS
+from sureline.cli.groups import FLAGS
 
 _PARAMETER = re.compile(r"\((\w+)=('[^']*'|\w+|\.\.\.)\)")
 _CLASS = re.compile(r"^(\w+Classifier|TextFeatures)(\.\w+)?: ")

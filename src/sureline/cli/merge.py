@@ -1,4 +1,4 @@
-"""``sureline merge``: one model from several that were trained apart."""
+"""``sureline merge``: one model from several that were trained separately."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sureline.cli.options import HOWS, OUTPUT, Json, complete_from
+from sureline.cli.groups import complete_from
+from sureline.cli.options import HOWS, OUTPUT, Json, any_of
 
 if TYPE_CHECKING:
     from sureline.model.merge.algebra import How
@@ -24,7 +25,7 @@ def merge(
             "-o",
             metavar="MODEL",
             show_default=False,
-            help="Where to write the merged model. Must be given.",
+            help="Where to write the merged model. Required.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -33,27 +34,27 @@ def merge(
         typer.Option(
             "--how",
             metavar="HOW",
-            help="kl: as sure as the models are on average; product: as sure as all together; "
-            "product-prior: the same, the beginning counted once; mean: plain averages.",
+            help="kl: as certain as the models on average; product: as certain as all together; "
+            "product-prior: the same, with the prior counted once; mean: plain averages.",
             autocompletion=complete_from(HOWS),
         ),
     ] = "kl",
     json: Json = False,
 ) -> None:
-    """Make one model of several that were trained apart, on parts of the data or at other times."""
+    """Merge models that were trained separately, on parts of the data or at different times."""
     from sureline.errors import InvalidParameter
 
     if output is None:
         raise InvalidParameter("name the file to write the merged model to: -o MODEL")
     if how not in HOWS:
-        raise InvalidParameter(f"--how must be {', '.join(HOWS[:-1])} or {HOWS[-1]}, got {how!r}")
+        raise InvalidParameter(f"--how must be {any_of(HOWS)}, got {how!r}")
 
     from pathlib import Path
 
     from sureline.cli.describe import describe_model, enumerate_classes
     from sureline.cli.model_files import open_model
     from sureline.cli.paths import check_place
-    from sureline.cli.screen import grid, megabytes, results, show
+    from sureline.cli.screen import grid, megabytes, result_console, show
     from sureline.estimators import merge as merge_models
     from sureline.estimators.file import save
     from sureline.estimators.stream import count_features
@@ -64,7 +65,7 @@ def merge(
     columns = [notes.get("columns") for _, notes in opened]
     same = columns[0] if all(each == columns[0] for each in columns) else None
     save(merged, output, {"columns": same} if same else {})
-    facts: dict[str, Any] = {
+    result: dict[str, Any] = {
         "model": output,
         "bytes": Path(output).stat().st_size,
         **describe_model(merged),
@@ -77,13 +78,13 @@ def merge(
     if json:
         from json import dumps
 
-        typer.echo(dumps(facts, indent=2))
+        typer.echo(dumps(result, indent=2))
         return
     table = grid()
-    table.add_row("model", f"{output} ({megabytes(facts['bytes'])})")
+    table.add_row("model", f"{output} ({megabytes(result['bytes'])})")
     table.add_row("merged", f"{len(models)} models ({how})")
-    table.add_row("rule", facts["rule"])
-    table.add_row("classes", enumerate_classes(facts["classes"]))
-    table.add_row("features", f"{facts['features']:,}")
-    table.add_row("examples", f"{facts['learned']:,}")
-    show(table, results())
+    table.add_row("rule", result["rule"])
+    table.add_row("classes", enumerate_classes(result["classes"]))
+    table.add_row("features", f"{result['features']:,}")
+    table.add_row("examples", f"{result['learned']:,}")
+    show(table, result_console())

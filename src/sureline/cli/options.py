@@ -1,26 +1,17 @@
-"""The options that several commands share, and how a command takes them in groups.
-
-A command is a function of a few parameters. `with_options` lets Typer see, in place of each group
-among them, the options of the group: the fields of a frozen dataclass, or the declared options of
-an estimator (`Declared`). Options marked ``hidden=True`` are shown by ``--help-all`` only.
-"""
+"""The arguments and options that several commands share, alone and in groups."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from sureline.cli.values import parse_value, read_words, write_value
+from sureline.cli.groups import Declared, Given, complete_from
 from sureline.data.formats import FORMATS
 from sureline.data.read_options import LABEL_TYPES
-from sureline.declaration import Option, declared
-from sureline.errors import InvalidParameter
 from sureline.options import TextLearningOptions, TextOptions
 
 if TYPE_CHECKING:
@@ -34,23 +25,6 @@ INPUT = "Input"
 OUTPUT = "Output"
 LEARNING = "Learning"
 FEATURES = "Features of texts"
-
-# By parameter of TextClassifier, the flag that sets it.
-FLAGS = {
-    name: option.flag.name
-    for options in (TextOptions, TextLearningOptions)
-    for name, option in declared(options).items()
-    if option.flag is not None
-} | {"estimator": "--rule"}
-
-
-def complete_from(words: Sequence[str]) -> Any:
-    """A completion that offers these words."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [word for word in words if word.startswith(incomplete)]
-
-    return complete
 
 
 def complete_rules(incomplete: str) -> list[tuple[str, str]]:
@@ -66,207 +40,6 @@ def any_of(words: Sequence[str]) -> str:
     """The words as a list in a sentence."""
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
-
-# -- groups of options -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Declared:
-    """In the annotation of a command's parameter: it takes the declared options of this class."""
-
-    options: type
-    panel: str
-
-
-@dataclass(frozen=True)
-class Given:
-    """The declared options of an estimator, as they were given on the command line.
-
-    `written` has them as text, numbers and flags, `values` as the estimator takes them.
-    """
-
-    written: Mapping[str, Any]
-    values: Mapping[str, Any]
-    options: Mapping[str, Option]
-
-    @classmethod
-    def parse(cls, options: Mapping[str, Option], written: Mapping[str, Any]) -> Given:
-        """Parse and check what was given; an error names the flag."""
-        values = {name: _parse(options[name], value) for name, value in written.items()}
-        return cls(written, values, options)
-
-    @property
-    def changed(self) -> dict[str, Any]:
-        """The values that are not the default in Python."""
-        return {
-            name: value
-            for name, value in self.values.items()
-            if value != self.options[name].default
-        }
-
-    @property
-    def words(self) -> list[str]:
-        """The changed ones as they are written on a command line."""
-        made = list[str]()
-        for name, value in self.changed.items():
-            made += [FLAGS[name]] if isinstance(value, bool) else [FLAGS[name], self._write(name)]
-        return made
-
-    def _write(self, name: str) -> str:
-        return str(self.written[name])
-
-
-def _parse(option: Option, written: Any) -> Any:
-    """The value of an option as Typer gives it."""
-    assert option.flag is not None  # noqa: S101, only these are options of a command
-    subject, value = option.flag.name, written
-    if option.name == "stop_words":
-        value = None if written is None else read_words(written, subject)
-    elif isinstance(written, str):
-        value = parse_value(written, option.kind, subject)
-    if not option.fits(value):
-        allowed = dataclasses.replace(option, kind=option.kinds[0]).allowed
-        if isinstance(written, str):
-            allowed = allowed.replace("(1, 2),", "1,2, or none")
-        raise InvalidParameter(f"{subject} must be {allowed}, got {write_value(value)}")
-    return value
-
-
-def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Typer see the options of each group among the parameters of a command."""
-    hints = get_type_hints(command, include_extras=True)
-    parameters, groups = list[inspect.Parameter](), dict[str, tuple[list[str], Any]]()
-    for parameter in inspect.signature(command).parameters.values():
-        found = _expand(hints[parameter.name])
-        if found is None:
-            annotated = parameter.replace(
-                annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY
-            )
-            parameters.append(annotated)
-            continue
-        expanded, build = found
-        parameters += sorted(expanded, key=_is_hidden)
-        groups[parameter.name] = [each.name for each in expanded], build
-    if any(_is_hidden(each) for each in parameters):
-        parameters.append(HELP_ALL)
-
-    def run(**given: Any) -> None:
-        given.pop(HELP_ALL.name, None)
-        for name, (members, build) in groups.items():
-            given[name] = build({member: given.pop(member) for member in members})
-        command(**given)
-
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__module__, run.__qualname__ = command.__module__, command.__qualname__
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return run
-
-
-def _expand(hint: Any) -> tuple[list[inspect.Parameter], Any] | None:
-    """The options of a group and what makes the group of their values; None for no group."""
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        hints = get_type_hints(hint, include_extras=True)
-        made = [
-            _parameter(field.name, hints[field.name], field.default)
-            for field in dataclasses.fields(hint)
-        ]
-        return made, lambda values: hint(**values)
-    if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], Declared):
-        group = get_args(hint)[1]
-        options = declared(group.options)
-        made = [_flag(each, group.panel) for each in options.values() if each.flag is not None]
-        return made, lambda values: Given.parse(options, values)
-    return None
-
-
-def _flag(option: Option, panel: str) -> inspect.Parameter:
-    """A declared option as a parameter that Typer understands."""
-    flag = option.flag
-    assert flag is not None  # noqa: S101, see _expand
-    default = option.default if flag.default is None else flag.default
-    name, kind = flag.name, option.kinds[0]
-    if kind is bool:
-        name = f" /{name}" if default else name
-    elif kind is not int:
-        kind = str
-        default = None if option.name == "stop_words" else write_value(default)
-    choices = [*option.choices, "none"] if option.optional else option.choices
-    info = typer.Option(
-        name,
-        metavar=flag.metavar or None,
-        help=flag.help or option.meaning,
-        show_default=default is not None and kind is not bool,
-        autocompletion=complete_from(choices) if option.choices else None,
-        rich_help_panel=panel,
-        hidden=not flag.common,
-    )
-    if default is None:
-        kind = kind | None
-    return _parameter(option.name, Annotated[kind, info], default)
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    empty = default is dataclasses.MISSING
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if empty else default,
-        annotation=annotation,
-    )
-
-
-def _is_hidden(parameter: inspect.Parameter) -> bool:
-    return any(getattr(each, "hidden", False) for each in get_args(parameter.annotation)[1:])
-
-
-# -- help --------------------------------------------------------------------------------------
-
-
-class Command(TyperCommand):
-    """A command whose ``--help`` leaves out the options that are hidden.
-
-    The shell completes them, and ``--help-all`` shows them.
-    """
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.shows_all = all(each.name != "help_all" for each in self.params)
-        self._hidden = [each for each in self.params if getattr(each, "hidden", False)]
-        self._hide(False)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help page."""
-        self._hide(not self.shows_all)
-        super().format_help(ctx, formatter)
-        self._hide(False)
-
-    def _hide(self, hidden: bool) -> None:
-        each: Any
-        for each in self._hidden:
-            each.hidden = hidden
-
-
-def _show_all(context: typer.Context, wanted: bool) -> None:
-    if wanted and isinstance(context.command, Command):
-        context.command.shows_all = True
-        typer.echo(context.get_help())
-        raise typer.Exit
-
-
-HELP_ALL = _parameter(
-    "help_all",
-    Annotated[
-        bool,
-        typer.Option(
-            "--help-all", help="Show all options and exit.", is_eager=True, callback=_show_all
-        ),
-    ],
-    False,
-)
-
-
-# -- arguments and options that commands share -------------------------------------------------
 
 Files = Annotated[
     list[str],

@@ -20,9 +20,9 @@ from sureline.cli.demo.command import demo
 from sureline.cli.errors import name_options
 from sureline.cli.evaluate.command import evaluate
 from sureline.cli.explain.command import explain
+from sureline.cli.groups import Command
 from sureline.cli.inspect.command import inspect
 from sureline.cli.merge import merge
-from sureline.cli.options import Command
 from sureline.cli.predict.command import predict
 from sureline.cli.reproduce.command import reproduce
 from sureline.cli.rules import rules
@@ -71,7 +71,7 @@ def _options(
         typer.Option("--version", help="Print the version and stop.", callback=_show_version),
     ] = False,
 ) -> None:
-    """Learn to classify text in one pass, and know how sure you are.
+    """Learn to classify text in one pass, and know how certain each prediction is.
 
     New here? Start with sureline demo: it takes a few seconds and needs no data.
     """

@@ -23,11 +23,11 @@ PARAGRAPHS = {
 
 def rules(
     name: Annotated[
-        str | None, typer.Argument(help="Tell all about this rule.", show_default=False)
+        str | None, typer.Argument(help="Describe this rule in full.", show_default=False)
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, with every detail.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print every detail as JSON.")] = False,
 ) -> None:
-    """List the update rules, or tell all about one: problem, symbols, parameters, paper."""
+    """List the update rules, or describe one: problem, symbols, parameters, paper."""
     from sureline.rules import batch_rules
     from sureline.rules import rules as registered
 
@@ -41,9 +41,9 @@ def rules(
         typer.echo(dumps(described if name is None else described[0], indent=2))
         return
 
-    from sureline.cli.screen import results, show
+    from sureline.cli.screen import result_console, show
 
-    show(_overview(shown) if name is None else _whole(shown[0]), results())
+    show(_overview(shown) if name is None else _whole(shown[0]), result_console())
 
 
 def find_rule(name: str, known: dict[str, R]) -> R:
@@ -69,7 +69,7 @@ def find_rule(name: str, known: dict[str, R]) -> R:
 
 
 def _call(rule: Rule | BatchRule) -> str:
-    """How the rule is asked for in Python, such as ``CWClassifier(constraint="variance")``."""
+    """The rule in Python, such as ``CWClassifier(constraint="variance")``."""
     from json import dumps
 
     settings = {
@@ -125,10 +125,10 @@ def _covariances(rule: Rule | BatchRule) -> str:
 
 
 def _without_covariance(rule: Rule | BatchRule) -> str:
-    """What stands in the place of covariances."""
+    """What is shown in place of covariances."""
     if not rule.schemes:
         return "none: it keeps an interval for every weight"
-    return "none: it does not tell how sure it is"
+    return "none: it keeps no variances"
 
 
 def _schemes(rule: Rule | BatchRule) -> list[str]:

@@ -15,12 +15,12 @@ from rich.table import Table
 REFRESH = 0.1  # seconds between two drawings of a live line
 
 
-def results() -> Console:
+def result_console() -> Console:
     """The console on stdout, which is 80 columns wide where there is no terminal."""
     return Console(highlight=False, markup=False, emoji=False)
 
 
-def messages() -> Console:
+def message_console() -> Console:
     """The console on stderr, for progress and messages."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
@@ -46,7 +46,7 @@ def silent(sentence: str) -> None:
 
 def loading(quiet: bool) -> AbstractContextManager[Any]:
     """A spinner on a terminal while large libraries are imported."""
-    console = messages()
+    console = message_console()
     if quiet or not console.is_terminal:
         return nullcontext()
     return console.status("loading NumPy, scikit-learn and Numba")

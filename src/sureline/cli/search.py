@@ -11,9 +11,10 @@ from typing import Any
 from sklearn.base import clone
 
 from sureline.cli.describe import describe_bad
-from sureline.cli.options import FLAGS, LabelledInput
+from sureline.cli.groups import FLAGS
+from sureline.cli.options import LabelledInput
 from sureline.cli.rules import find_rule
-from sureline.cli.screen import messages, say, warn
+from sureline.cli.screen import message_console, say, warn
 from sureline.cli.settings import settable
 from sureline.cli.values import parse_value, write_value
 from sureline.data import Reader
@@ -239,7 +240,7 @@ def as_sentence(words: str) -> str:
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[Progress]:
     """Show progress on stderr: a bar on a terminal, a line per stage elsewhere."""
-    console = messages()
+    console = message_console()
     if quiet:
         yield no_progress
         return

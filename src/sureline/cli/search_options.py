@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sureline.cli.options import Processes, ResultOptions, any_of, complete_from
+from sureline.cli.groups import complete_from
+from sureline.cli.options import Processes, ResultOptions, any_of
 from sureline.errors import InvalidParameter
 from sureline.evaluation.search import PROTOCOLS
 

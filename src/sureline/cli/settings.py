@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_type_hints
 
-from sureline.cli.options import FLAGS
+from sureline.cli.groups import FLAGS
 from sureline.cli.rules import find_rule
 from sureline.cli.values import parse_value
 from sureline.errors import InvalidParameter

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sureline.cli.options import (
-    FEATURES,
-    INPUT,
-    OUTPUT,
-    Declared,
-    Given,
-    LabelledInput,
-    any_of,
-    complete_from,
-    complete_rules,
-    with_options,
-)
+from sureline.cli.groups import Declared, Given, complete_from, with_options
+from sureline.cli.options import FEATURES, INPUT, OUTPUT, LabelledInput, any_of, complete_rules
 from sureline.cli.search_options import (
     LEARNERS,
     PROTOCOL,
@@ -390,5 +380,5 @@ def _show(results: Results, output: Output) -> None:
     if name != "table":
         typer.echo(WRITERS[name](results), nl=False)
         return
-    console = screen.results()
+    console = screen.result_console()
     screen.show(render(results, console.width), console)

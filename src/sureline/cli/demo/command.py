@@ -1,4 +1,4 @@
-"""``sureline demo``: learn to tell spam from ham, and show how sure the model is."""
+"""``sureline demo``: learn to separate spam from ham, and show how certain the model is."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import typer
 
 
 def demo(
-    json: Annotated[bool, typer.Option("--json", help="Print the same facts as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Train, test and explain a spam filter on real text messages, in seconds.
 
-    The messages come with sureline: nothing is downloaded and no file is written, but for the
-    compiled code that the first run keeps for the next.
+    The messages come with sureline: nothing is downloaded, and no file is written except the
+    compiled code, which later runs load.
     """
     from time import perf_counter
 
@@ -22,19 +22,19 @@ def demo(
     from rich.console import Console
 
     with Console(stderr=True).status("loading NumPy, scikit-learn and Numba") as status:
-        from sureline.cli.demo.results import find_facts
+        from sureline.cli.demo.results import collect_results
 
-        facts = find_facts(status.update, started)
+        results = collect_results(status.update, started)
 
     if json:
         from dataclasses import asdict
         from json import dumps
 
-        typer.echo(dumps(asdict(facts), indent=2))
+        typer.echo(dumps(asdict(results), indent=2))
         return
 
-    from sureline.cli.demo.page import page
-    from sureline.cli.screen import has_colour, results, show
+    from sureline.cli.demo.render import render
+    from sureline.cli.screen import has_colour, result_console, show
 
-    console = results()
-    show(page(facts, has_colour(console)), console)
+    console = result_console()
+    show(render(results, has_colour(console)), console)

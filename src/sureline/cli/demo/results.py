@@ -1,4 +1,4 @@
-"""What the demonstration finds out: everything that it prints is computed here."""
+"""The results of the demonstration: everything that it prints is computed here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from sureline.cli.describe import describe_model
-from sureline.cli.explain.contributions import cut_into_pieces
+from sureline.cli.explain.results import cut_into_pieces
 from sureline.data import sms_spam
 from sureline.estimators import TextClassifier
 
@@ -77,7 +77,7 @@ class Seconds:
 
 
 @dataclass(frozen=True)
-class Facts:
+class DemoResults:
     """All that the demonstration shows."""
 
     data: str
@@ -103,7 +103,7 @@ class Facts:
 
 
 class Stopwatch:
-    """Tells the time since it was last asked."""
+    """Measures the time between laps."""
 
     def __init__(self, started: float) -> None:
         self._last = started
@@ -131,8 +131,8 @@ class Compilations(event.Listener):
         """Numba has compiled a function."""
 
 
-def find_facts(say: Callable[[str], None], started: float) -> Facts:
-    """Learn, test and explain; `say` is told what is going on."""
+def collect_results(say: Callable[[str], None], started: float) -> DemoResults:
+    """Learn, test and explain; `say` is called with what is being done."""
     watch = Stopwatch(started)
     texts, labels = sms_spam()
     train, test, y_train, y_test = train_test_split(
@@ -146,7 +146,7 @@ def find_facts(say: Callable[[str], None], started: float) -> Facts:
     model = TextClassifier(random_state=SEED)
     with event.install_listener("numba:compile", Compilations(say)) as compilations:
         model.fit(train[:FEW], y_train[:FEW]).predict(train[:FEW])
-        _most_telling(model, SPAM)
+        _strongest(model, SPAM)
         _explain(model, train[0], SPAM)
     compiling = watch.lap()
 
@@ -160,7 +160,7 @@ def find_facts(say: Callable[[str], None], started: float) -> Facts:
     spam, flagged = y_test == SPAM, predicted == SPAM
     probability = model.predict_proba(test)[:, model.classes_.tolist().index(SPAM)]
     chosen = _choose(test, probability, spam & flagged)
-    return Facts(
+    return DemoResults(
         data="SMS Spam Collection",
         labels=dict(Counter(labels)),
         classifier=repr(model),
@@ -176,15 +176,15 @@ def find_facts(say: Callable[[str], None], started: float) -> Facts:
         spam_caught=int((spam & flagged).sum()),
         ham_tested=int((~spam).sum()),
         ham_flagged=int((~spam & flagged).sum()),
-        for_spam=_most_telling(model, SPAM),
-        for_ham=_most_telling(model, HAM),
+        for_spam=_strongest(model, SPAM),
+        for_ham=_strongest(model, HAM),
         explanation=_explain(model, test[chosen], str(y_test[chosen])),
         functions_compiled=compilations.count,
         seconds=Seconds(loading, compiling, learning, predicting, perf_counter() - started),
     )
 
 
-def _most_telling(model: TextClassifier, label: str) -> list[Weight]:
+def _strongest(model: TextClassifier, label: str) -> list[Weight]:
     """The features that speak most for a class, even if each weight is off by its deviation."""
     sign = 1.0 if label == SPAM else -1.0
     return [
@@ -204,14 +204,14 @@ def _choose(texts: list[str], probability: NDArray[Any], caught: NDArray[np.bool
 
 def _explain(model: TextClassifier, message: str, label: str) -> Explanation:
     """Where the score of a message comes from, by feature and by piece of text."""
-    told = model.explain(message, top=EVERY)
+    explained = model.explain(message, top=EVERY)
     (mean,), (variance,) = model.decision_distribution([message])
-    reasons = told.classes[SPAM]
+    reasons = explained.classes[SPAM]
     pieces, _ = cut_into_pieces(message, reasons.features)
     return Explanation(
         message=message,
         label=label,
-        prediction=told.label,
+        prediction=explained.label,
         probability=model.predict_proba_one(message)[SPAM],
         score=float(mean),
         deviation=sqrt(variance),

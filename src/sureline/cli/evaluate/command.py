@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from sureline.cli.groups import with_options
 from sureline.cli.options import (
     OUTPUT,
     Files,
     LabelledModelInput,
     Model,
     ResultOptions,
-    with_options,
 )
 
 
@@ -37,9 +37,9 @@ class EvaluateOutput(ResultOptions):
 def evaluate(
     model: Model, files: Files, reading: LabelledModelInput, output: EvaluateOutput
 ) -> None:
-    """Test a model on files of labelled rows: accuracy, F1, log loss, confusions.
+    """Test a model on files of labelled rows: accuracy, F1, log loss, confusion matrix.
 
-    Labels that the model does not know count as errors and are named.
+    Labels that the model does not know count as errors and are listed.
     """
     report = output.report
     if report is not None:
@@ -52,11 +52,11 @@ def evaluate(
 
     from sureline.cli.describe import describe_bad
     from sureline.cli.model_files import columns_of, open_model
-    from sureline.cli.screen import messages, rate_line, warn
+    from sureline.cli.screen import message_console, rate_line, warn
     from sureline.estimators.stream import predict_batch
     from sureline.evaluation.metrics import Evaluator
 
-    begun, aside = perf_counter(), 0.0  # what the page costs is no part of the rate
+    begun, aside = perf_counter(), 0.0  # the report is no part of the rate
     loaded, notes = open_model(model)
     # Labels as written: what is no label of the model must be counted, not be an error.
     reader = reading.reader(files, columns_of(notes), label_type="text")
@@ -66,7 +66,7 @@ def evaluate(
 
         check_not_an_input(report, "--report", reader.files)
         collector = ReportCollector(loaded)
-    console = messages()
+    console = message_console()
     with rate_line(console, not output.quiet and console.is_terminal) as progress:
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
@@ -94,7 +94,7 @@ def evaluate(
         typer.echo(dumps(evaluation.as_json(), indent=2))
         return
 
-    from sureline.cli.evaluate.page import page
-    from sureline.cli.screen import results, show
+    from sureline.cli.evaluate.render import render
+    from sureline.cli.screen import result_console, show
 
-    show(page(evaluation), results())
+    show(render(evaluation), result_console())

@@ -28,34 +28,34 @@ def explain(
             "--label",
             metavar="LABEL",
             show_default=False,
-            help="Explain the score of this class. Default: of the one predicted.",
+            help="Explain the score of this class. Default: the predicted one.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show why a text gets its label: its telling words, their weights and how sure they are.
+    """Show why a text gets its label: its words, their weights and how certain these are.
 
-    Words for the label are green, words against it red, and dim where the model is unsure of them.
+    Words for the label are green, words against it red, and words of uncertain weight dim.
     """
     if text == "-":
         import sys
 
         text = sys.stdin.read().removesuffix("\n")
 
-    from sureline.cli.explain.contributions import find_reasons
+    from sureline.cli.explain.results import find_reasons
     from sureline.cli.model_files import open_model
 
     loaded, _ = open_model(model)
-    facts = find_reasons(loaded, text, label, top)
+    results = find_reasons(loaded, text, label, top)
     if json:
         from dataclasses import asdict
         from json import dumps
 
-        typer.echo(dumps(asdict(facts), indent=2))
+        typer.echo(dumps(asdict(results), indent=2))
         return
 
-    from sureline.cli.explain.page import page
-    from sureline.cli.screen import has_colour, results, show
+    from sureline.cli.explain.render import render
+    from sureline.cli.screen import has_colour, result_console, show
 
-    console = results()
-    show(page(facts, has_colour(console)), console)
+    console = result_console()
+    show(render(results, has_colour(console)), console)

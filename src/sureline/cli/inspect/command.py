@@ -21,16 +21,16 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Print everything in a model: rule, parameters, classes, counters, features, tensors."""
-    from sureline.cli.inspect.contents import find_facts
+    from sureline.cli.inspect.results import collect_results
 
-    facts = find_facts(model, top, verify)
+    results = collect_results(model, top, verify)
     if json:
         from json import dumps
 
-        typer.echo(dumps(facts, indent=2))
+        typer.echo(dumps(results, indent=2))
         return
 
-    from sureline.cli.inspect.page import page
-    from sureline.cli.screen import results, show
+    from sureline.cli.inspect.render import render
+    from sureline.cli.screen import result_console, show
 
-    show(page(facts), results())
+    show(render(results), result_console())

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sureline.cli.options import (
-    OUTPUT,
-    Files,
-    Model,
-    ModelInput,
-    Quiet,
-    complete_from,
-    with_options,
-)
+from sureline.cli.groups import complete_from, with_options
+from sureline.cli.options import OUTPUT, Files, Model, ModelInput, Quiet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,11 +168,11 @@ def _kept(batch: Batch, reader: Reader) -> dict[str, Any]:
 
 
 def _progress(quiet: bool, output: str | None) -> Any:
-    """A live line on a terminal, unless the answers themselves go there."""
+    """A live line on a terminal, unless the predictions go there."""
     import sys
 
-    from sureline.cli.screen import messages, rate_line
+    from sureline.cli.screen import message_console, rate_line
 
-    console = messages()
+    console = message_console()
     busy = output in (None, "-") and sys.stdout.isatty()
     return rate_line(console, not quiet and console.is_terminal and not busy)

@@ -42,7 +42,7 @@ def choose_kind(output: str | None, asked: str | None) -> str:
     end = Path(output).suffix[1:].lower()
     if end not in KINDS:
         raise InvalidParameter(
-            f"the name -o {output} does not tell the format; end it in .csv, .jsonl or .parquet, "
+            f"the name -o {output} has no known format; end it in .csv, .jsonl or .parquet, "
             "or give --output-format"
         )
     return KINDS[end]

@@ -1,4 +1,4 @@
-"""``sureline reproduce``: a paper's tables and figures, run again with sureline."""
+"""``sureline reproduce``: a paper's tables and figures, made with sureline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sureline.cli.options import OUTPUT, Json
 
 
 def complete_papers(incomplete: str) -> list[tuple[str, str]]:
-    """The papers of the checkout that is found without asking, with their titles."""
+    """The papers of the default checkout, with their titles."""
     from sureline.cli.reproduce.papers import find_experiments, list_papers
     from sureline.errors import SurelineError
 
@@ -28,8 +28,8 @@ def reproduce(
         typer.Argument(
             metavar="PAPER",
             show_default=False,
-            help="Which paper; or defaults, the comparison that the defaults of TextClassifier "
-            "are chosen from. Default: list those that there are.",
+            help="The paper; or defaults, the comparison behind the defaults of TextClassifier. "
+            "Default: list the papers.",
             autocompletion=complete_papers,
         ),
     ] = None,
@@ -48,12 +48,12 @@ def reproduce(
             "--data",
             metavar="DIR",
             show_default=False,
-            help="Folder of the data sets. Default: the environment variable SURELINE_DATA. A task "
-            "whose data is missing stays in the tables, marked so.",
+            help="The folder of the data sets. Default: the environment variable SURELINE_DATA. "
+            "Tasks whose data is missing are marked in the tables.",
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A short look: few tasks and folds, small grids.")
+        bool, typer.Option("--quick", help="A short run: few tasks and folds, small grids.")
     ] = False,
     jobs: Annotated[
         int | None,
@@ -61,14 +61,15 @@ def reproduce(
             "--jobs",
             metavar="N",
             show_default=False,
-            help="How many processes. Default: one a processor.",
+            help="The number of processes. Default: one per core.",
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="S", help="Of random splits, folds and orders.")
+        int,
+        typer.Option("--seed", metavar="S", help="The random seed of splits, folds and orders."),
     ] = 0,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin anew, and forget what earlier runs have done.")
+        bool, typer.Option("--fresh", help="Start again, and discard the results of earlier runs.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -77,7 +78,7 @@ def reproduce(
             "-o",
             metavar="DIR",
             show_default=False,
-            help="Folder to write to. Default: the paper's own; with --quick, the cache.",
+            help="The folder to write to. Default: the paper's own; with --quick, the cache.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -93,11 +94,11 @@ def reproduce(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Run a paper's tables and figures again, beside the figures that it prints.
+    """Reproduce a paper's tables and figures, next to the published numbers.
 
     Needs a checkout of sureline and the data sets that the paper used.
 
-    A run that is stopped goes on where it was; the same seed gives the same figures.
+    A run that was stopped continues where it was; the same seed gives the same numbers.
     """
     from json import dumps
 
@@ -109,12 +110,12 @@ def reproduce(
         typer.echo(dumps([{"paper": name, "title": title} for name, title in papers.items()]))
         return
     if paper is None:
-        from sureline.cli.screen import grid, results, show
+        from sureline.cli.screen import grid, result_console, show
 
         listing = grid()
         for name, title in papers.items():
             listing.add_row(name, title)
-        show(listing, results())
+        show(listing, result_console())
         return
     find_paper(paper, papers, folder)
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sureline.cli.options import Files, LabelledInput, LearningFlags, TextFlags, with_options
+from sureline.cli.groups import with_options
+from sureline.cli.options import Files, LabelledInput, LearningFlags, TextFlags
 from sureline.cli.train.plan import CheckpointOptions, Plan, RuleOptions, TrainOutput
 
 if TYPE_CHECKING:
@@ -61,19 +62,18 @@ def train(
         typer.echo(dumps(results, indent=2))
         return
 
-    from sureline.cli.screen import results as console
-    from sureline.cli.screen import show
+    from sureline.cli.screen import result_console, show
     from sureline.cli.train.results import render
 
-    show(render(results), console())
+    show(render(results), result_console())
 
 
 def _progress(quiet: bool) -> Progress:
     """How progress is shown."""
-    from sureline.cli.screen import messages, write_message
+    from sureline.cli.screen import message_console, write_message
     from sureline.cli.train.progress import NoProgress, ProgressLine, ProgressLog
 
     if quiet:
         return NoProgress()
-    console = messages()
+    console = message_console()
     return ProgressLine(console) if console.is_terminal else ProgressLog(write_message)

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sureline.cli.options import (
-    FLAGS,
-    LEARNING,
-    OUTPUT,
-    Given,
-    Json,
-    LabelledInput,
-    Quiet,
-    complete_rules,
-)
+from sureline.cli.groups import FLAGS, Given
+from sureline.cli.options import LEARNING, OUTPUT, Json, LabelledInput, Quiet, complete_rules
 from sureline.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sureline.cli.options import (
-    OUTPUT,
-    Files,
-    LabelledInput,
-    TextFlags,
-    complete_rules,
-    with_options,
-)
+from sureline.cli.groups import with_options
+from sureline.cli.options import OUTPUT, Files, LabelledInput, TextFlags, complete_rules
 from sureline.cli.search_options import (
     LEARNERS,
     Folds,
@@ -25,7 +19,7 @@ from sureline.cli.search_options import (
 )
 
 if TYPE_CHECKING:
-    from sureline.cli.options import Given
+    from sureline.cli.groups import Given
     from sureline.cli.search import RuleSettings
     from sureline.evaluation.search.candidates import Candidate
     from sureline.evaluation.search.dataset import Dataset
@@ -164,7 +158,7 @@ def tune(
     from sureline.cli import screen
     from sureline.cli.tune.render import render
 
-    screen.show(render(results, output.top), screen.results())
+    screen.show(render(results, output.top), screen.result_console())
     # Not wrapped, so that it can be copied.
     typer.echo(f"\n{results.command}")
 

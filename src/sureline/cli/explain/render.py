@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sureline.cli.explain.contributions import Facts, Feature, Piece, is_unsure
+from sureline.cli.explain.results import Feature, Piece, Reasons, is_unsure
 from sureline.cli.screen import grid, indented
 
 FOR, AGAINST, STRONG = "green", "red", "bold"
@@ -15,46 +15,46 @@ STRONGEST = 0.5  # words with at least this share of the strongest are bold
 TELLING = 0.1  # words with less than this share of the strongest are left unmarked
 
 
-def page(facts: Facts, coloured: bool) -> RenderableType:
-    """The whole page."""
-    parts: list[RenderableType] = [_head(facts), ""]
-    if any(piece.share for piece in facts.pieces):
-        parts += [_legend(facts, coloured), indented(_text(facts, coloured)), ""]
-    parts.append(_features(facts))
+def render(results: Reasons, coloured: bool) -> RenderableType:
+    """The results for a screen."""
+    parts: list[RenderableType] = [_head(results), ""]
+    if any(piece.share for piece in results.pieces):
+        parts += [_legend(results, coloured), indented(_text(results, coloured)), ""]
+    parts.append(_features(results))
     return Group(*parts)
 
 
-def _head(facts: Facts) -> RenderableType:
+def _head(results: Reasons) -> RenderableType:
     table = grid()
-    table.add_row(Text("label", STRONG), Text(str(facts.label), STRONG))
-    if facts.label != facts.predicted:
-        table.add_row("predicted", Text(str(facts.predicted)))
-    if facts.probability is not None:
-        table.add_row("probability", f"{facts.probability:.1%}")
-    spread = "" if facts.deviation is None else f" ± {facts.deviation:.3f}"
-    table.add_row("score", f"{_signed(facts.score)}{spread}")
+    table.add_row(Text("label", STRONG), Text(str(results.label), STRONG))
+    if results.label != results.predicted:
+        table.add_row("predicted", Text(str(results.predicted)))
+    if results.probability is not None:
+        table.add_row("probability", f"{results.probability:.1%}")
+    spread = "" if results.deviation is None else f" ± {results.deviation:.3f}"
+    table.add_row("score", f"{_signed(results.score)}{spread}")
     return table
 
 
-def _legend(facts: Facts, coloured: bool) -> Text:
+def _legend(results: Reasons, coloured: bool) -> Text:
     pieces = [
-        _marked(Piece(f"for {facts.label}", 1.0), coloured),
+        _marked(Piece(f"for {results.label}", 1.0), coloured),
         _marked(Piece("against it", -1.0), coloured),
     ]
-    if facts.deviation is not None:
+    if results.deviation is not None:
         unsure = Text("unsure", "dim") if coloured else Text("unsure?")
         pieces.append(unsure)
     return Text.assemble(("The text", STRONG), " (", Text(", ").join(pieces), ")")
 
 
-def _text(facts: Facts, coloured: bool) -> Text:
-    strongest = max(abs(piece.share) for piece in facts.pieces)
+def _text(results: Reasons, coloured: bool) -> Text:
+    strongest = max(abs(piece.share) for piece in results.pieces)
     return Text.assemble(
         *(
             _marked(piece, coloured, abs(piece.share) >= STRONGEST * strongest)
             if abs(piece.share) >= TELLING * strongest
             else Text(piece.text)
-            for piece in facts.pieces
+            for piece in results.pieces
         )
     )
 
@@ -69,18 +69,18 @@ def _marked(piece: Piece, coloured: bool, strong: bool = True) -> Text:
     return Text(f"{sign}{piece.text}{sign}" + "?" * piece.unsure)
 
 
-def _features(facts: Facts) -> RenderableType:
+def _features(results: Reasons) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("feature", overflow="fold")
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("weight", no_wrap=True)
-    longest = max((abs(each.share) for each in facts.features), default=0.0)
-    for each in facts.features:
+    longest = max((abs(each.share) for each in results.features), default=0.0)
+    for each in results.features:
         table.add_row(Text(each.feature), _signed(each.share), _bar(each, longest), _weight(each))
-    table.add_row(Text("other features", "dim"), _signed(facts.rest))
-    table.add_row(Text("constant", "dim"), _signed(facts.constant))
-    table.add_row(Text("score", STRONG), Text(_signed(facts.score), STRONG))
+    table.add_row(Text("other features", "dim"), _signed(results.rest))
+    table.add_row(Text("constant", "dim"), _signed(results.constant))
+    table.add_row(Text("score", STRONG), Text(_signed(results.score), STRONG))
     return table
 
 

@@ -18,8 +18,8 @@ COMMON = 10  # so many confusions are listed where there is no square
 NAMED = 5  # so many unknown labels are named
 
 
-def page(evaluation: Evaluation) -> RenderableType:
-    """The whole page."""
+def render(evaluation: Evaluation) -> RenderableType:
+    """The results for a screen."""
     parts = (_summary(evaluation), _classes(evaluation), _confusions(evaluation))
     return Group(*parts[0], "", *parts[1], "", *parts[2])
 
@@ -84,7 +84,9 @@ def _confusions(evaluation: Evaluation) -> list[RenderableType]:
     labels = [each.label for each in evaluation.classes]
     if len(labels) <= WIDEST:
         return [
-            Text("Confusions", STRONG).append(" (a row is true, a column predicted)", "not bold"),
+            Text("Confusion matrix", STRONG).append(
+                " (rows: true, columns: predicted)", "not bold"
+            ),
             indented(_square(evaluation, labels)),
         ]
     wrong = [each for each in evaluation.confusion if each[0] != each[1]]

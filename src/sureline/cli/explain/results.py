@@ -47,7 +47,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Reasons:
     """All that an explanation shows; `predicted` is the label that the model gives the text."""
 
     text: str
@@ -63,7 +63,7 @@ class Facts:
     unplaced: float
 
 
-def find_reasons(model: Any, text: str, label: str | None, top: int) -> Facts:
+def find_reasons(model: Any, text: str, label: str | None, top: int) -> Reasons:
     """Why a text, or a line of numbers, has its score for a class."""
     wanted = None if label is None else _class_named(label, model.classes_)
     if isinstance(model, TextClassifier):
@@ -77,7 +77,7 @@ def find_reasons(model: Any, text: str, label: str | None, top: int) -> Facts:
     ranked = sorted(reasons.features, key=lambda each: -abs(each.share))
     pieces, placed = cut_into_pieces(text, reasons.features)
     shares = sum(each.share for each in ranked)
-    return Facts(
+    return Reasons(
         text=text,
         label=chosen,
         predicted=predicted,

@@ -15,16 +15,16 @@ STRONG = "bold"
 CLASSES = 20  # of so many classes the features are listed
 
 
-def page(facts: dict[str, Any]) -> RenderableType:
-    """The whole page."""
-    sections: list[RenderableType] = [*_file(facts), "", *_model(facts)]
-    if facts["texts"]:
-        sections += ["", *_parameters("How texts are read", facts["texts"])]
-    if facts["checkpoint"]:
-        sections += ["", *_checkpoint(facts["checkpoint"])]
-    sections += ["", *_tensors(facts["tensors"])]
-    if facts["top_features"]:
-        sections += ["", *_top(facts["top_features"])]
+def render(results: dict[str, Any]) -> RenderableType:
+    """The results for a screen."""
+    sections: list[RenderableType] = [*_file(results), "", *_model(results)]
+    if results["texts"]:
+        sections += ["", *_parameters("Features of texts", results["texts"])]
+    if results["checkpoint"]:
+        sections += ["", *_checkpoint(results["checkpoint"])]
+    sections += ["", *_tensors(results["tensors"])]
+    if results["top_features"]:
+        sections += ["", *_top(results["top_features"])]
     return Group(*sections)
 
 
@@ -35,47 +35,46 @@ def _section(title: str, rows: dict[str, Any]) -> list[RenderableType]:
     return [Text(title, STRONG), indented(table)]
 
 
-def _file(facts: dict[str, Any]) -> list[RenderableType]:
-    checked = ": matches the contents" if facts["verified"] else ""
+def _file(results: dict[str, Any]) -> list[RenderableType]:
+    checked = ": matches the contents" if results["verified"] else ""
     return _section(
         "File",
         {
-            "name": facts["file"],
-            "size": megabytes(facts["bytes"]),
-            "format": f"{facts['format']}, written by sureline {facts['sureline']}",
-            "sha256": f"{(facts['checksum'] or 'none')[:16]}…{checked}",
+            "name": results["file"],
+            "size": megabytes(results["bytes"]),
+            "format": f"{results['format']}, written by sureline {results['sureline']}",
+            "sha256": f"{(results['checksum'] or 'none')[:16]}…{checked}",
         },
     )
 
 
-def _model(facts: dict[str, Any]) -> list[RenderableType]:
-    seen = facts["learned"]
+def _model(results: dict[str, Any]) -> list[RenderableType]:
+    seen, updates, mistakes = (results[name] for name in ("learned", "updates", "mistakes"))
     rows = {
-        "learns from": facts["kind"],
-        "rule": f"{facts['rule']} ({facts['estimator']})",
-        "classes": enumerate_classes(facts["classes"]),
-        "features": _features(facts),
-        "learned": f"{seen:,} examples, {facts['passes']} passes"
-        if facts["passes"] != 1
+        "learns from": results["kind"],
+        "rule": f"{results['rule']} ({results['estimator']})",
+        "classes": enumerate_classes(results["classes"]),
+        "features": _features(results),
+        "learned": f"{seen:,} examples, {results['passes']} passes"
+        if results["passes"] != 1
         else f"{seen:,} examples, 1 pass",
-        "updates": f"{facts['updates']:,} ({percent(facts['updates'], seen)} changed the model)",
-        "mistakes": f"{facts['mistakes']:,} ({percent(facts['mistakes'], seen)} were wrong before "
-        "they were learned)",
+        "updates": f"{updates:,} ({percent(updates, seen)} changed the model)",
+        "mistakes": f"{mistakes:,} ({percent(mistakes, seen)} were wrong before they were learned)",
     }
-    if facts["merged"] > 1:
-        rows["merged"] = f"from {facts['merged']} models"
-    columns = facts["columns"]
+    if results["merged"] > 1:
+        rows["merged"] = f"from {results['merged']} models"
+    columns = results["columns"]
     names = [f"{kind} {columns[kind]!r}" for kind in ("text", "label") if kind in columns]
     if names:
         rows["columns"] = ", ".join(names)
-    return [*_section("Model", rows), "", *_parameters("Parameters", facts["parameters"])]
+    return [*_section("Model", rows), "", *_parameters("Parameters", results["parameters"])]
 
 
-def _features(facts: dict[str, Any]) -> str:
-    count = f"{facts['features']:,}"
-    if facts["scheme"] is None:
+def _features(results: dict[str, Any]) -> str:
+    count = f"{results['features']:,}"
+    if results["scheme"] is None:
         return count
-    return f"{count}, by version {facts['scheme']} of the reading of texts"
+    return f"{count}, by version {results['scheme']} of the tokenizer"
 
 
 def _parameters(title: str, parameters: dict[str, Any]) -> list[RenderableType]:
@@ -100,8 +99,8 @@ def _checkpoint(run: dict[str, Any]) -> list[RenderableType]:
     return _section(
         "Checkpoint of a run",
         {
-            "stands": f"after {position['examples']:,} examples: {position['rows']:,} rows of pass "
-            f"{position['passes'] + 1}",
+            "position": f"after {position['examples']:,} examples: {position['rows']:,} rows of "
+            f"pass {position['passes'] + 1}",
             "inputs": ", ".join(inputs),
         },
     )
@@ -127,7 +126,7 @@ def _top(classes: list[dict[str, Any]]) -> list[RenderableType]:
             spread = "" if feature["deviation"] is None else f" ± {feature['deviation']:.2f}"
             words.append(f"{feature['feature']} ({feature['weight']:+.2f}{spread})")
         table.add_row(str(each["label"]), Text(", ".join(words) or "none"))
-    title = Text("What speaks most surely for each class", STRONG)
+    title = Text("The features that most certainly indicate each class", STRONG)
     if len(classes) > CLASSES:
         title.append(f": the first {CLASSES} of {len(classes):,} classes", "not bold")
     return [title, indented(table)]

@@ -1,11 +1,11 @@
-"""How the demonstration's facts look on a screen of 80 columns, in colour or in a pipe."""
+"""How the demonstration's results look on a screen of 80 columns, in colour or in a pipe."""
 
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sureline.cli.demo.results import Explanation, Facts, Share, Weight
+from sureline.cli.demo.results import DemoResults, Explanation, Share, Weight
 from sureline.cli.screen import grid, indented
 
 SPAM, HAM, STRONG = "bold red", "bold green", "bold"
@@ -14,42 +14,42 @@ MARKED = 6
 BAR = 12
 
 
-def page(facts: Facts, coloured: bool) -> RenderableType:
-    """The whole page; without colour, words are marked by signs."""
+def render(results: DemoResults, coloured: bool) -> RenderableType:
+    """The results for a screen; without colour, words are marked by signs."""
     return Group(
-        *_result(facts),
+        *_result(results),
         "",
-        *_weights(facts),
+        *_weights(results),
         "",
-        *_explanation(facts.explanation, coloured),
+        *_explanation(results.explanation, coloured),
         "",
-        *_times(facts),
+        *_times(results),
         "",
-        f"The model is {facts.classifier}.",
-        f"More about its rule: sureline rules {facts.rule}",
+        f"The model is {results.classifier}.",
+        f"More about its rule: sureline rules {results.rule}",
     )
 
 
-def _result(facts: Facts) -> list[RenderableType]:
-    messages, spam = sum(facts.labels.values()), facts.labels["spam"]
-    seen = "once" if facts.passes == 1 else f"{facts.passes} times"
+def _result(results: DemoResults) -> list[RenderableType]:
+    messages, spam = sum(results.labels.values()), results.labels["spam"]
+    seen = "once" if results.passes == 1 else f"{results.passes} times"
     wrong = Text.assemble(
-        (f"{facts.errors:,} ({facts.errors / facts.tested:.1%})", STRONG),
-        f"; always answering “{facts.majority}” gets {facts.majority_errors:,} "
-        f"({facts.majority_errors / facts.tested:.1%}) wrong",
+        (f"{results.errors:,} ({results.errors / results.tested:.1%})", STRONG),
+        f"; always answering “{results.majority}” gets {results.majority_errors:,} "
+        f"({results.majority_errors / results.tested:.1%}) wrong",
     )
     table = grid()
-    table.add_row("learned from", f"{facts.trained:,} messages, each read {seen}")
-    table.add_row("tested on", f"{facts.tested:,} other messages")
+    table.add_row("learned from", f"{results.trained:,} messages, each read {seen}")
+    table.add_row("tested on", f"{results.tested:,} other messages")
     table.add_row(Text("wrong", STRONG), wrong)
-    table.add_row("spam caught", f"{facts.spam_caught:,} of {facts.spam_tested:,}")
-    table.add_row("ham flagged", f"{facts.ham_flagged:,} of {facts.ham_tested:,}")
+    table.add_row("spam caught", f"{results.spam_caught:,} of {results.spam_tested:,}")
+    table.add_row("ham flagged", f"{results.ham_flagged:,} of {results.ham_tested:,}")
     title = f": {messages:,} real text messages, {spam:,} spam, the others “ham”"
-    return [Text.assemble((facts.data, STRONG), title), indented(table)]
+    return [Text.assemble((results.data, STRONG), title), indented(table)]
 
 
-def _weights(facts: Facts) -> list[RenderableType]:
-    longest = max(abs(w.weight) + w.deviation for w in (*facts.for_spam, *facts.for_ham))
+def _weights(results: DemoResults) -> list[RenderableType]:
+    longest = max(abs(w.weight) + w.deviation for w in (*results.for_spam, *results.for_ham))
     table = grid()
     for _ in range(3):
         table.add_column()
@@ -57,9 +57,9 @@ def _weights(facts: Facts) -> list[RenderableType]:
         column.no_wrap = True  # rather lose the bars
     head = Text("weight ± standard deviation", "dim", no_wrap=True, overflow="crop")
     table.add_row(Text("spam", SPAM), head, Text("ham", HAM), head)
-    for spam, ham in zip(facts.for_spam, facts.for_ham, strict=True):
+    for spam, ham in zip(results.for_spam, results.for_ham, strict=True):
         table.add_row(*_weight(spam, longest, SPAM), *_weight(ham, longest, HAM))
-    title = f": the most telling of {facts.features:,} words and pairs (█ sure, ░ unsure)"
+    title = f": the strongest of {results.features:,} words and pairs (░ uncertain)"
     return [Text.assemble(("What it learned", STRONG), title), indented(table)]
 
 
@@ -75,8 +75,8 @@ def _weight(weight: Weight, longest: float, style: str) -> tuple[str, Text]:
     return weight.feature, Text.assemble(numbers, bar, no_wrap=True, overflow="crop")
 
 
-def _explanation(told: Explanation, coloured: bool) -> list[RenderableType]:
-    pieces = told.pieces
+def _explanation(explained: Explanation, coloured: bool) -> list[RenderableType]:
+    pieces = explained.pieces
     telling = sorted(range(len(pieces)), key=lambda k: -abs(pieces[k].share))[:MARKED]
     message = Text.assemble(
         *(_marked(each, coloured) if k in telling else each.text for k, each in enumerate(pieces))
@@ -88,15 +88,16 @@ def _explanation(told: Explanation, coloured: bool) -> list[RenderableType]:
         table.add_row(piece.text, f"{piece.share:+.2f}", bar)
     others = sum(piece.share for k, piece in enumerate(pieces) if k not in telling)
     table.add_row("all other words", f"{others:+.2f}")
-    table.add_row("before reading", f"{told.constant:+.2f}")
+    table.add_row("before reading", f"{explained.constant:+.2f}")
     total = Text.assemble(
-        f"± {told.deviation:.2f}; the probability of spam is ", (f"{told.probability:.1%}", SPAM)
+        f"± {explained.deviation:.2f}; the probability of spam is ",
+        (f"{explained.probability:.1%}", SPAM),
     )
-    table.add_row(Text("score", STRONG), Text(f"{told.score:+.2f}", STRONG), total)
+    table.add_row(Text("score", STRONG), Text(f"{explained.score:+.2f}", STRONG), total)
     marks = [_marked(Share(f"for {label}", sign), coloured) for label, sign in DIRECTIONS]
     title = Text.assemble(
         ("One test message explained", STRONG),
-        f": {told.label}, and predicted {told.prediction} (",
+        f": {explained.label}, and predicted {explained.prediction} (",
         Text(", ").join(marks),
         ")",
     )
@@ -115,8 +116,8 @@ def _style(share: float) -> str:
     return SPAM if share > 0 else HAM
 
 
-def _times(facts: Facts) -> list[RenderableType]:
-    seconds, compiled = facts.seconds, facts.functions_compiled
+def _times(results: DemoResults) -> list[RenderableType]:
+    seconds, compiled = results.seconds, results.functions_compiled
     loops = (
         f"compiling {compiled} functions, as the first run does; later ones load them"
         if compiled
@@ -127,9 +128,9 @@ def _times(facts: Facts) -> list[RenderableType]:
     loading = "loading NumPy, scikit-learn, Numba and the messages"
     table.add_row(_duration(seconds.loading), loading)
     table.add_row(_duration(seconds.compiling), loops)
-    learning = f"finding words and pairs and learning, {_rate(facts.trained, seconds.learning)}"
+    learning = f"finding words and pairs and learning, {_rate(results.trained, seconds.learning)}"
     table.add_row(_duration(seconds.learning), learning)
-    predicting = f"predicting, {_rate(facts.tested, seconds.predicting)}"
+    predicting = f"predicting, {_rate(results.tested, seconds.predicting)}"
     table.add_row(_duration(seconds.predicting), predicting)
     return [Text("How long it took", STRONG), indented(table)]
 
@@ -139,5 +140,5 @@ def _duration(seconds: float) -> str:
 
 
 def _rate(messages: int, seconds: float) -> str:
-    """Messages a second, to two digits: more are not worth reading."""
-    return f"{float(f'{messages / seconds:.1e}'):,.0f} messages a second"
+    """Messages per second, rounded to two digits."""
+    return f"{float(f'{messages / seconds:.1e}'):,.0f} messages per second"

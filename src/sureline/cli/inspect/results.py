@@ -21,7 +21,7 @@ STEERING = (
 )
 
 
-def find_facts(path: str, top: int, check: bool) -> dict[str, Any]:
+def collect_results(path: str, top: int, check: bool) -> dict[str, Any]:
     """All about the model in a file; with `check`, its checksum is compared."""
     opened = verify(path) if check else read(path)
     model, notes = open_model(path)
