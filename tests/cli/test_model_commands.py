@@ -413,7 +413,7 @@ def test_the_page_of_a_model_of_numbers(numbers, run):
     told = {line.split()[0]: (line.split()[1], line.split()[-1]) for line in tensors}
     held = read(numbers).tensors
     assert told == {name: (str(each.dtype), str(each.nbytes)) for name, each in held.items()}
-    top = tail[tail.index("What speaks most surely for each class") :].splitlines()
+    top = tail[tail.index("The features that most certainly indicate each class") :].splitlines()
     assert top[1].startswith("  0  4 (+")
     assert top[2].startswith("  1  3 (+")
 
