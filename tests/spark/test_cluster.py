@@ -131,7 +131,7 @@ def test_prediction_is_the_librarys_and_keeps_all_rows_and_columns(spark, messag
         model.transform(out)
 
 
-def test_rows_without_a_text_or_a_label_are_left_out_and_told_of(spark, messages):
+def test_rows_without_a_text_or_a_label_are_left_out_with_a_warning(spark, messages):
     from sureline.spark import SurelineClassifier
 
     gaps = spark.createDataFrame([(-1, None, "class 00"), (-2, "a", None)], messages.schema)
@@ -226,18 +226,18 @@ def test_models_go_to_the_library_and_come_back(messages, tmp_path):
     compare_texts(loaded.classifier, model.classifier, atol=0.0)
 
 
-def test_sorted_rows_are_warned_of_and_mixed_on_request(spark, messages):
+def test_sorted_rows_cause_a_warning_and_are_shuffled_on_request(spark, messages):
     from sureline.spark import SurelineClassifier
 
     rows = sorted(messages.collect(), key=lambda row: row.label)
     frame = frame_of(spark, rows, messages.schema, 9)
     with pytest.warns(UserWarning, match=r"of 9 partitions hold examples of one class only"):
         SurelineClassifier(textCol="text", rounds=1).fit(frame)
-    mixed = [
+    shuffled = [
         SurelineClassifier(textCol="text", shuffle="all", seed=seed, rounds=1).fit(given)
         for seed, given in ((1, frame), (1, messages.repartition(9)), (2, frame))
     ]
-    first, second, other = (model.classifier for model in mixed)
+    first, second, other = (model.classifier for model in shuffled)
     compare_texts(first, second)  # the order comes from the rows and the seed alone
     assert first.n_seen_ == 240
     assert not np.allclose(first.intercept_, other.intercept_, atol=1e-6)
@@ -245,7 +245,7 @@ def test_sorted_rows_are_warned_of_and_mixed_on_request(spark, messages):
     assert within.classifier.n_seen_ == 240
 
 
-def test_rules_without_variances_answer_without_probabilities(messages):
+def test_rules_without_variances_predict_no_probabilities(messages):
     from sureline.spark import SurelineClassifier
 
     model = SurelineClassifier(textCol="text", rule="pa-i", C=0.5, rounds=1).fit(messages)
@@ -256,7 +256,7 @@ def test_rules_without_variances_answer_without_probabilities(messages):
         SurelineClassifier(textCol="text", rule="pa-i", how="kl").fit(messages)
 
 
-def test_wrong_columns_and_labels_are_told_in_one_sentence(spark, messages):
+def test_wrong_columns_and_labels_are_refused_in_one_sentence(spark, messages):
     from sureline.spark import SurelineClassifier
 
     def refused(kind, message, frame=messages, **settings):

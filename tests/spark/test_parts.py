@@ -1,12 +1,12 @@
-"""What Spark's processes do, without Spark: learning a partition, summing, answering, caching."""
+"""What Spark's processes do, without Spark: learning a partition, summing, predicting."""
 
 import copy
 import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +29,8 @@ pytestmark = [
 ]
 
 
-class Sent:
-    """Stands for a broadcast."""
+class FakeBroadcast:
+    """A model in this process, in place of a broadcast."""
 
     def __init__(self, value):
         self.value = value
@@ -42,35 +42,37 @@ def batches_of(texts, labels, size=7):
         yield pa.RecordBatch.from_arrays(columns, ["input", "label"])
 
 
-def sum_up(told, sums):
-    """What Spark's ``groupBy().sum()`` does, as `pack` would send it."""
-    from sureline.spark.merge import Rows, pack
+def sum_rows(reports, sums):
+    """What Spark's ``groupBy().sum()`` does, packed and unpacked."""
+    from sureline.spark.sum_rows import KEYS, SummedRows, pack
 
-    table = pa.Table.from_batches([batch for each in told for batch in each])
-    grouped = table.group_by(["kind", "feature", "class", "name"])
-    summed = grouped.aggregate([(name, "sum") for name in sums])
-    order = ["kind", "feature", "class", "name", *(f"{name}_sum" for name in sums)]
+    table = pa.Table.from_batches([batch for each in reports for batch in each])
+    summed = table.group_by(list(KEYS)).aggregate([(name, "sum") for name in sums])
+    order = [*KEYS, *(f"{name}_sum" for name in sums)]
     packed = pack(iter(summed.select(order).to_batches(max_chunksize=100)))
-    return Rows(part for batch in packed for part in batch["part"].to_pylist())
+    return SummedRows(value for batch in packed for value in batch["packed"].to_pylist())
 
 
-def learn_apart(start, shards, how, settled=False):
-    """A round, partition by partition, in this process."""
-    from sureline.spark.merge import _built
-    from sureline.spark.partition import Job
-    from sureline.spark.partition_learning import learn_partition
+def partition_task(start, how, again=False):
+    from sureline.spark.partition import PartitionTask
 
     sums = name_sums(start.model_.learner, how)
-    job = Job(Sent(start), how, sums, settled, "error", {})
-    told = [learn_partition(job, start, batches_of(*shard)) for shard in shards]
-    rows = sum_up(told, sums)
-    return _built(start, start.model_.learner, how, rows), rows.counts
+    return PartitionTask(FakeBroadcast(start), how, sums, again, "error", {})
 
 
-def know(model, classes):
-    from sureline.spark.initial_model import know as tell
+def learn_partitions(start, shards, how, again=False):
+    """A round, partition by partition, in this process."""
+    from sureline.spark.merge import build_merged
 
-    return tell(model, np.array(classes))
+    task = partition_task(start, how, again)
+    rows = sum_rows([task.learn(batches_of(*shard)) for shard in shards], task.sums)
+    return build_merged(start, how, rows), rows.counters
+
+
+def with_classes(model, classes):
+    from sureline.spark.initial_model import add_classes
+
+    return add_classes(model, np.array(classes))
 
 
 def counted(model):
@@ -105,7 +107,12 @@ def test_sums_of_what_models_add_are_their_merge(rule, covariance, classes):
                 sums[rows] += values
         rows, columns = np.nonzero(sums.any(axis=1))
         merged = state_from_sums(
-            *(learner, how, start.model_.state, 9, 3, [(rows, columns, sums[rows, :, columns])]),
+            learner,
+            how,
+            start.model_.state,
+            9,
+            3,
+            [(rows, columns, sums[rows, :, columns])],
             sum(part.model_.state.clock for part in parts),
             np.sum([part.model_.state.counts for part in parts], axis=0),
         )
@@ -120,7 +127,7 @@ def test_sums_of_what_models_add_are_their_merge(rule, covariance, classes):
 
 
 @pytest.mark.parametrize("how", ["kl", "mean", "product-prior"])
-def test_a_later_round_counts_its_start_as_it_should(how):
+def test_a_later_round_counts_its_start_once_or_per_model(how):
     X, y = stream(5, n=80, d=6)
     start = AROWClassifier(dtype="float64").partial_fit(X[:30], y[:30])
     parts = [copy.deepcopy(start).partial_fit(X[k:80:2], y[k:80:2]) for k in (30, 31)]
@@ -170,7 +177,8 @@ def test_partitions_of_texts_become_their_merge(features, classes, how, weightin
     texts, labels = [texts[k] for k in order], labels[order]
     shards = [(texts[k : k + 50], labels[k : k + 50]) for k in (0, 50, 100)]
     every = np.unique(labels)
-    ours, counts = learn_apart(know(TextClassifier(**settings), every), shards, how)
+    start = with_classes(TextClassifier(**settings), every)
+    ours, counters = learn_partitions(start, shards, how)
     models = [TextClassifier(**settings).partial_fit(*shard, classes=every) for shard in shards]
     theirs = merge(models, how=how)
     if features == "hash":
@@ -187,16 +195,14 @@ def test_partitions_of_texts_become_their_merge(features, classes, how, weightin
     np.testing.assert_allclose(ours.model_.state.errors, theirs.model_.state.errors)
     assert (ours.model_.state.errors[1] > 0) == (r == "auto")
     assert counted(ours) == counted(theirs)
-    from sureline.spark.partition import MODELS, ONE_CLASS, SEEN
-
-    assert (counts[MODELS], counts[SEEN]) == (3, 150)
-    assert counts[ONE_CLASS] == sum(np.unique(shard[1]).size == 1 for shard in shards)
+    assert (counters.models, counters.seen) == (3, 150)
+    assert counters.one_class == sum(np.unique(shard[1]).size == 1 for shard in shards)
 
 
-def test_words_that_wait_for_their_column_are_counted_together():
+def test_features_without_a_column_are_counted_across_partitions():
     shards = [(["a b", "a"], ["x", "y"]), (["a c", "b"], ["x", "y"]), (["d c"], ["x"])]
     settings = {"min_count": 2, "ngrams": (1, 1)}
-    ours, _ = learn_apart(know(TextClassifier(**settings), ["x", "y"]), shards, "kl")
+    ours, _ = learn_partitions(with_classes(TextClassifier(**settings), ["x", "y"]), shards, "kl")
     models = [TextClassifier(**settings).partial_fit(*s, classes=["x", "y"]) for s in shards]
     theirs = merge(models, how="kl")
     compare_texts(ours, theirs)
@@ -209,11 +215,13 @@ def test_words_that_wait_for_their_column_are_counted_together():
     compare_texts(ours, theirs)
 
 
-def test_a_second_round_learns_on_from_the_first():
+def test_a_second_round_continues_from_the_first():
     texts, labels = texts_of(120, 3, seed=1)
     shards = [(texts[k::2], labels[k::2]) for k in range(2)]
-    first, _ = learn_apart(know(TextClassifier(), np.unique(labels)), shards, "product-prior")
-    second, _ = learn_apart(first, shards, "kl", settled=True)
+    first, _ = learn_partitions(
+        with_classes(TextClassifier(), np.unique(labels)), shards, "product-prior"
+    )
+    second, _ = learn_partitions(first, shards, "kl", again=True)
     parts = [copy.deepcopy(first) for _ in shards]
     for part, (some, given) in zip(parts, shards, strict=True):
         TextPipeline(part.model_, as_text(some), given, np.ones(given.size), turn=AGAIN).run()
@@ -231,11 +239,13 @@ def test_a_second_round_learns_on_from_the_first():
     assert second.n_seen_ == 240
 
 
-def test_partitions_that_meet_no_new_word_can_be_merged():
+def test_partitions_without_new_words_can_be_merged():
     texts, labels = texts_of(60, 2, seed=5)
     shards = [(texts[k::2], labels[k::2]) for k in range(2)]
-    first, _ = learn_apart(know(TextClassifier(), np.unique(labels)), shards, "product-prior")
-    second, _ = learn_apart(first, shards, "kl")
+    first, _ = learn_partitions(
+        with_classes(TextClassifier(), np.unique(labels)), shards, "product-prior"
+    )
+    second, _ = learn_partitions(first, shards, "kl")
     parts = [copy.deepcopy(first).partial_fit(*shard) for shard in shards]
     count = first.n_features_
     states = [model.model_.state for model in (second, merge(parts, how="kl"))]
@@ -251,7 +261,9 @@ def test_partitions_that_meet_no_new_word_can_be_merged():
 
 def test_the_most_frequent_words_come_first():
     shards = [(["b a", "a"], ["x", "y"]), (["c a", "b"], ["x", "y"])]
-    model, _ = learn_apart(know(TextClassifier(ngrams=(1, 1)), ["x", "y"]), shards, "kl")
+    model, _ = learn_partitions(
+        with_classes(TextClassifier(ngrams=(1, 1)), ["x", "y"]), shards, "kl"
+    )
     assert model.get_feature_names_out().tolist()[:2] == ["a", "b"]
     assert model.model_.columns.arrays.seen[:3].tolist() == [3, 2, 1]
 
@@ -260,11 +272,11 @@ def test_pruned_partitions_add_up():
     texts, labels = texts_of(200, 2, seed=2)
     shards = [(texts[k::2], labels[k::2]) for k in range(2)]
     settings = {"max_features": 60}
-    start = know(TextClassifier(**settings), np.unique(labels))
-    first, _ = learn_apart(start, shards, "product-prior")
+    start = with_classes(TextClassifier(**settings), np.unique(labels))
+    first, _ = learn_partitions(start, shards, "product-prior")
     models = [TextClassifier(**settings).partial_fit(*s, classes=np.unique(labels)) for s in shards]
     compare_texts(first, merge(models, how="product-prior"))
-    second, _ = learn_apart(first, shards, "kl")  # every partition prunes the start by itself
+    second, _ = learn_partitions(first, shards, "kl")  # every partition prunes the start by itself
     assert np.isfinite(second.coef_).all()
     assert second.score(texts, labels) > 0.7
 
@@ -274,23 +286,25 @@ def test_rules_without_variances_are_summed_by_mean():
     shards = [(texts[k::3], labels[k::3]) for k in range(3)]
     for rule in ("pa-i", "averaged-perceptron", "adagrad-comid", "sop"):
         inside = classifier_for(rule)()
-        ours, _ = learn_apart(know(TextClassifier(inside), np.unique(labels)), shards, "mean")
+        ours, _ = learn_partitions(
+            with_classes(TextClassifier(inside), np.unique(labels)), shards, "mean"
+        )
         models = [TextClassifier(inside).partial_fit(*s, classes=np.unique(labels)) for s in shards]
         compare_texts(ours, merge(models, how="mean"))
 
 
 def test_missing_values_are_left_out_or_an_error():
-    from sureline.spark.columns import without_missing
+    from sureline.spark.batches import drop_missing
 
     batch = pa.RecordBatch.from_pydict(
         {"input": ["a", None, "b", "c"], "label": [1.0, 2.0, None, float("nan")]}
     )
     names = {"input": "message", "label": "kind"}
-    assert without_missing(batch, "keep", names).to_pylist() == [{"input": "a", "label": 1.0}]
+    assert drop_missing(batch, "keep", names).to_pylist() == [{"input": "a", "label": 1.0}]
     whole = batch.slice(0, 1)
-    assert without_missing(whole, "error", names) is whole
+    assert drop_missing(whole, "error", names) is whole
     with pytest.raises(DataError, match="the column 'message' has a missing value; fill it, or"):
-        without_missing(batch, "error", names)
+        drop_missing(batch, "error", names)
 
 
 def vectors(rows, size):
@@ -311,7 +325,7 @@ def vectors(rows, size):
 
 
 def test_dense_and_sparse_vectors_become_one_matrix():
-    from sureline.spark.columns import as_matrix
+    from sureline.spark.batches import as_matrix
 
     column = vectors([{1: 2.0, 3: 4.0}, [1.0, 0.0, 0.0, 5.0], {}, {0: 0.0}], 4)
     matrix = as_matrix(column, 4, "rows")
@@ -323,21 +337,18 @@ def test_dense_and_sparse_vectors_become_one_matrix():
 
 
 def test_partitions_of_vectors_become_their_merge():
-    from sureline.spark.merge import _built
-    from sureline.spark.partition import Job
-    from sureline.spark.partition_learning import learn_partition
+    from sureline.spark.merge import build_merged
 
     X, y = stream(7, n=60, d=5)
     start = AROWClassifier()
     start.partial_fit(X[:1], y[:1], classes=[-1.0, 1.0], sample_weight=[0.0])
-    sums = name_sums(start.model_.learner, "kl")
-    job = Job(Sent(start), "kl", sums, False, "error", {})
-    told, weight = [], np.linspace(0.5, 2.0, 60)
+    task = partition_task(start, "kl")
+    reports, weight = [], np.linspace(0.5, 2.0, 60)
     for k in range(2):
         columns = [vectors(X[k::2].tolist(), 5), pa.array(y[k::2]), pa.array(weight[k::2])]
         batch = pa.RecordBatch.from_arrays(columns, ["input", "label", "weight"])
-        told.append(learn_partition(job, start, iter([batch])))
-    ours = _built(start, start.model_.learner, "kl", sum_up(told, sums))
+        reports.append(task.learn(iter([batch])))
+    ours = build_merged(start, "kl", sum_rows(reports, task.sums))
     models = [
         AROWClassifier().partial_fit(X[k::2], y[k::2], [-1.0, 1.0], weight[k::2]) for k in range(2)
     ]
@@ -346,29 +357,26 @@ def test_partitions_of_vectors_become_their_merge():
     bad = [vectors([[1.0] * 5], 5), pa.array([1.0]), pa.array([-1.0])]
     batch = pa.RecordBatch.from_arrays(bad, ["input", "label", "weight"])
     with pytest.raises(DataError, match="weights must be finite and at least 0"):
-        list(learn_partition(job, start, iter([batch])))
+        list(task.learn(iter([batch])))
 
 
-def test_a_partition_without_rows_tells_nothing_and_a_strange_label_is_refused():
-    from sureline.spark.partition import Job
-    from sureline.spark.partition_learning import learn_partition
-
-    start = know(TextClassifier(), ["x", "y"])
-    job = Job(Sent(start), "kl", ("a", "b"), False, "error", {})
-    assert list(learn_partition(job, start, iter([]))) == []
+def test_a_partition_without_rows_reports_nothing_and_an_unknown_label_is_refused():
+    task = partition_task(with_classes(TextClassifier(), ["x", "y"]), "kl")
+    assert list(task.learn(iter([]))) == []
     with pytest.raises(DataError, match="the label 'z' is not among the classes, which are 'x', "):
-        list(learn_partition(job, start, batches_of(["t"], ["z"])))
+        list(task.learn(batches_of(["t"], ["z"])))
 
 
-def test_answers_keep_the_order_and_the_gaps():
+def test_predictions_keep_the_order_of_rows_and_the_nulls():
     import pandas as pd
 
-    from sureline.spark.prediction import answer_texts, answer_vectors
+    from sureline.spark.prediction import PredictionTask
 
     model = TextClassifier().partial_fit(*texts_of(60, 3))
     texts = ["word1 word2", None, "word4 word5 word6"]
-    wanted = ("prediction", "probability", "raw")
-    (frame,) = answer_texts(Sent(model), wanted, "keep", "t")(iter([pd.Series(texts)]))
+    outputs = ("prediction", "probability", "raw")
+    task = PredictionTask(FakeBroadcast(model), outputs, "keep", "t")
+    (frame,) = task.predict_texts(iter([pd.Series(texts)]))
     rows = [texts[0], texts[2]]
     assert frame["prediction"].tolist() == [
         model.predict(rows)[0],
@@ -378,16 +386,17 @@ def test_answers_keep_the_order_and_the_gaps():
     np.testing.assert_array_equal(frame["probability"][2], model.predict_proba(rows)[1])
     np.testing.assert_array_equal(frame["raw"][0], model.decision_function(rows)[0])
     assert frame["raw"][1] is None
-    (empty,) = answer_texts(Sent(model), wanted, "keep", "t")(iter([pd.Series([None])]))
+    (empty,) = task.predict_texts(iter([pd.Series([None])]))
     assert empty["prediction"].tolist() == [None]
     with pytest.raises(DataError, match="the column 't' has a missing value; fill it, or set "):
-        list(answer_texts(Sent(model), wanted, "error", "t")(iter([pd.Series([None])])))
+        list(replace(task, invalid="error").predict_texts(iter([pd.Series([None])])))
 
     X, y = stream(9, n=40, d=3)
     numbers = AROWClassifier(random_state=0).fit(X, y.astype(int))
     rows = vectors([[1.0, 2.0, 3.0], {1: 1.0}], 3).to_pylist()
     given = pd.DataFrame([rows[0], dict.fromkeys(rows[0]), rows[1]])
-    (frame,) = answer_vectors(Sent(numbers), ("prediction", "raw"), "keep", "v")(iter([given]))
+    task = PredictionTask(FakeBroadcast(numbers), ("prediction", "raw"), "keep", "v")
+    (frame,) = task.predict_vectors(iter([given]))
     dense = [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]]
     expected = numbers.predict(dense).astype(float)
     assert frame["prediction"].tolist() == [expected[0], None, expected[1]]
@@ -395,95 +404,54 @@ def test_answers_keep_the_order_and_the_gaps():
     np.testing.assert_allclose(frame["raw"][2], [-score, score])
 
 
-def test_a_shipped_model_is_mapped_from_one_file(tmp_path, monkeypatch):
-    from sureline.spark.broadcast import KEPT, Shipped
+def test_a_broadcast_model_is_mapped_from_one_file(tmp_path, monkeypatch):
+    from sureline.spark.broadcast import KEPT, PickledAsFile
 
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # leave this process's cache alone
     model = TextClassifier().partial_fit(*texts_of(30, 2))
-    sent = pickle.dumps(Shipped(model))
+    sent = pickle.dumps(PickledAsFile(model))
     for _ in range(2):
         got = pickle.loads(sent)
         np.testing.assert_array_equal(got.coef_, model.coef_)
     folder = tmp_path / "python" / "sureline-models"
     assert len(list(folder.iterdir())) == 1
     for _ in range(KEPT + 2):
-        pickle.loads(pickle.dumps(Shipped(model)))
+        pickle.loads(pickle.dumps(PickledAsFile(model)))
     assert len(list(folder.iterdir())) == KEPT
 
 
-CACHED = """
-import json, os, sys
-from pathlib import Path
-from sureline.spark.compile_cache import compiled_apart
-with compiled_apart():
-    from numba.core import event
-    class Listener(event.Listener):
-        count = 0
-        def on_start(self, e):
-            Listener.count += e.data["dispatcher"].py_func.__module__.startswith("sureline")
-        def on_end(self, e):
-            pass
-    event.register("numba:compile", Listener())
-    from sureline import AROWClassifier
-    AROWClassifier({0}).fit([[0.0], [1.0]], [0, 1])
-shared = Path(os.environ["SPARK_LOCAL_DIRS"]) / "python" / "sureline-compiled"
-kinds = sorted(path.name.partition("-")[0] for path in shared.iterdir())
-print(json.dumps([Listener.count > 0, kinds, os.environ["NUMBA_CACHE_DIR"]]))
-"""
+@pytest.mark.parametrize("writeable", [True, False])
+@pytest.mark.parametrize("given", [None, "elsewhere"])
+def test_workers_share_compiled_code_where_the_package_is_read_only(
+    tmp_path, monkeypatch, writeable, given
+):
+    from sureline.spark.executor import share_compiled_code
+
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", given or "")  # restored at the end
+    if given is None:
+        monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr(os, "access", lambda path, mode: writeable)
+    share_compiled_code()
+    assert os.environ.get("NUMBA_CACHE_DIR") == given  # Numba has been imported: too late
+    monkeypatch.delitem(sys.modules, "numba")
+    share_compiled_code()
+    shared = None if writeable else str(tmp_path / "python" / "sureline-compiled")
+    assert os.environ.get("NUMBA_CACHE_DIR") == (given or shared)
 
 
-@pytest.mark.slow
-def test_workers_compile_apart_and_start_from_what_others_compiled(tmp_path):
-    import json
+def test_errors_of_workers_are_raised_without_their_tracebacks():
+    from sureline.spark.merge import plain_errors
 
-    def worker(settings="", **more):
-        environment = {**os.environ, "SPARK_LOCAL_DIRS": str(tmp_path), **more}
-        environment.pop("NUMBA_DISABLE_JIT", None)
-        done = subprocess.run(
-            [sys.executable, "-c", CACHED.format(settings)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return json.loads(done.stdout)
-
-    compiled, kinds, first = worker()
-    assert (compiled, kinds) == (True, ["compiled", "own"])
-    compiled, kinds, second = worker()
-    assert (compiled, kinds) == (False, ["compiled", "own", "own"])
-    assert first != second
-    compiled, kinds, third = worker("dtype='float64'")
-    assert (compiled, kinds) == (True, ["compiled", "compiled", "own", "own", "own"])
-    compiled, _, _ = worker(
-        "dtype='float64'", SPARK_LOCAL_DIRS=str(tmp_path / "new"), SURELINE_COMPILED=third
-    )
-    assert not compiled
-
-
-def test_where_nothing_is_compiled_the_cache_is_left_alone(tmp_path, monkeypatch):
-    from sureline.spark.compile_cache import compiled_apart
-
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    with compiled_apart():
-        pass
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_errors_of_workers_are_told_plainly():
-    from sureline.spark.merge import told_plainly
-
-    problem = RuntimeError(
+    text = (
         "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
         '  File "x.py", line 1\nsureline.errors.DataError: a row is wrong: leave it out\n'
     )
-    plain = told_plainly(problem)
-    assert type(plain) is DataError
-    assert str(plain) == "a row is wrong: leave it out"
-    other = RuntimeError("no more disk")
-    assert told_plainly(other) is other
+    with pytest.raises(DataError) as caught, plain_errors():
+        raise RuntimeError(text)
+    assert str(caught.value) == "a row is wrong: leave it out"
+    with pytest.raises(RuntimeError, match="no more disk"), plain_errors():
+        raise RuntimeError("no more disk")
 
 
 def test_without_pyspark_one_sentence_says_what_to_install():
@@ -507,18 +475,18 @@ def test_without_pyspark_one_sentence_says_what_to_install():
 
 def test_parameters_that_contradict_each_other_are_refused():
     from sureline.spark import SurelineClassifier
-    from sureline.spark.initial_model import begin
+    from sureline.spark.initial_model import initial_model
 
     def check(stage):
         stage.check()
-        begin(stage, np.array(["a", "b"]), None if stage.reads_texts else 2)
+        initial_model(stage, np.array(["a", "b"]), None if stage.reads_texts else 2)
 
     def refused(message, **settings):
         with pytest.raises(InvalidParameter, match=message):
             check(SurelineClassifier(**settings))
 
     refused("are both set; examples are either texts or vectors", textCol="t", featuresCol="v")
-    refused("bits is about texts, but no textCol is set", bits=10)
+    refused("bits is an option for texts, but textCol is not set; set it, or leave", bits=10)
     refused("shuffle must be 'none' or 'partition' or 'all', got 'some'", shuffle="some")
     refused("how must be 'kl' or", how="best")
     refused("rounds must be a whole number of at least 1, got 0", rounds=0)
@@ -529,7 +497,7 @@ def test_parameters_that_contradict_each_other_are_refused():
 
 def test_a_stage_becomes_the_classifier_it_describes():
     from sureline.spark import SurelineClassifier
-    from sureline.spark.initial_model import begin
+    from sureline.spark.initial_model import initial_model
 
     classes = np.array(["a", "b", "c"])
     stage = SurelineClassifier(
@@ -545,7 +513,7 @@ def test_a_stage_becomes_the_classifier_it_describes():
         dtype="float64",
         competitors="all",
     )
-    model = begin(stage, classes, None)
+    model = initial_model(stage, classes, None)
     assert model.get_params(deep=False) | {"estimator": None} == TextClassifier(
         ngrams=(1, 1), stop_words=["the"], features="hash", bits=10
     ).get_params(deep=False)
@@ -554,19 +522,19 @@ def test_a_stage_becomes_the_classifier_it_describes():
     assert (inside.dtype, inside.competitors) == ("float64", "all")
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.n_seen_ == 0
-    usual = begin(SurelineClassifier(textCol="t"), classes, None)
+    usual = initial_model(SurelineClassifier(textCol="t"), classes, None)
     assert usual.estimator.get_params() == TextClassifier().chosen_estimator().get_params()
     assert (usual.weighting, usual.calibration) == ("auto", "online")
-    followed = begin(SurelineClassifier(textCol="t", r="auto"), classes, None)
+    followed = initial_model(SurelineClassifier(textCol="t", r="auto"), classes, None)
     assert followed.estimator.r == "auto"
     plain = SurelineClassifier(textCol="t", weighting="none", calibration="none")
-    model = begin(plain, classes, None)
+    model = initial_model(plain, classes, None)
     assert (model.weighting, model.calibration) == (None, None)
     assert model.model_.state.tallies.size == 0
     vectors = SurelineClassifier(calibration="online")
-    assert begin(vectors, classes, 3).calibration == "online"
-    assert begin(SurelineClassifier(), classes, 3).calibration is None
-    numbers = begin(SurelineClassifier(), classes, 7)
+    assert initial_model(vectors, classes, 3).calibration == "online"
+    assert initial_model(SurelineClassifier(), classes, 3).calibration is None
+    numbers = initial_model(SurelineClassifier(), classes, 7)
     assert (type(numbers), numbers.r, numbers.n_features_in_) == (AROWClassifier, 1.0, 7)
 
 
@@ -587,19 +555,9 @@ def test_the_embedded_messages_are_learned_as_well_in_parts():
     texts, labels = sms_spam()
     texts, labels = list(texts)[:800], np.array(list(labels)[:800])
     shards = [(texts[k:600:4], labels[k:600:4]) for k in range(4)]
-    model, _ = learn_apart(know(TextClassifier(), ["ham", "spam"]), shards, "product-prior")
+    model, _ = learn_partitions(
+        with_classes(TextClassifier(), ["ham", "spam"]), shards, "product-prior"
+    )
     whole = TextClassifier().partial_fit(texts[:600], labels[:600])
     scores = [each.score(texts[600:], labels[600:]) for each in (model, whole)]
     assert scores[0] >= scores[1] - 0.02
-
-
-def test_importing_the_worker_part_does_not_import_spark_or_numba():
-    script = (
-        "import sys\nimport sureline.spark.partition\n"
-        "print(sorted({'numba', 'sklearn', 'pyspark.sql'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
-    assert Path(sys.executable).exists()

@@ -21,10 +21,9 @@ SCRIPT = Path(__file__).parents[1] / "support" / "spark_streaming.py"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where Spark keeps what it needs, with compiled code at hand."""
-    made = tmp_path_factory.mktemp("stream")
+    """Where Spark keeps its files."""
     compile_before()
-    return made
+    return tmp_path_factory.mktemp("stream")
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def test_a_driver_killed_again_and_again_loses_and_repeats_nothing(folder):
     assert models == {"batch-2.sureline", "batch-3.sureline"}
 
 
-def test_a_model_moves_along_with_its_stream(spark, tmp_path):
+def test_a_model_is_updated_by_its_stream(spark, tmp_path):
     from sureline.spark import SurelineClassifier, SurelineModel
 
     texts, labels = texts_of(80, 2, seed=9)

@@ -66,7 +66,6 @@ def environment(folder):
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder / "scratch"),
         "SPARK_WORKER_DIR": str(folder / "work"),
-        "SURELINE_COMPILED": os.environ["NUMBA_CACHE_DIR"],
     }
 
 
@@ -170,7 +169,6 @@ def session(master, folder):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.extraJavaOptions": QUICK,
         "spark.executor.memory": "512m",
-        "spark.executorEnv.SURELINE_COMPILED": os.environ["NUMBA_CACHE_DIR"],
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "2",

@@ -15,12 +15,12 @@ from pathlib import Path
 from spark_cluster import session
 
 from sureline.spark import SurelineModel
-from sureline.spark.persistence import Store
+from sureline.spark.persistence import ModelStore
 
 
 def kill_at(moment, batch):
     """Let the driver kill itself when the model of a batch is stored."""
-    put = Store.put_batch
+    put = ModelStore.put_batch
 
     def put_and_die(store, model, number):
         if number == batch and moment == "before":
@@ -29,7 +29,7 @@ def kill_at(moment, batch):
         if number == batch and moment == "after":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Store.put_batch = put_and_die
+    ModelStore.put_batch = put_and_die
 
 
 def main(folder, moment, batch):

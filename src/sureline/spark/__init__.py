@@ -2,7 +2,7 @@
 
 It needs pyspark 4 (``pip install 'sureline[spark]'``) and Java 17 or newer, and sureline must be
 installed on every machine of the cluster. Names are imported when they are first used, so that
-workers import only what they need.
+workers import only what they need, after it is settled where they keep compiled code.
 """
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ if find_spec("pyspark") is None:
     raise ImportError(
         "sureline.spark needs pyspark, which is not installed: pip install 'sureline[spark]'"
     )
+
+from pyspark import TaskContext
+
+from sureline.spark.executor import share_compiled_code
+
+if TaskContext.get() is not None:  # this process is a worker
+    share_compiled_code()
 
 if TYPE_CHECKING:
     from sureline.spark.estimator import SurelineClassifier

@@ -1,7 +1,7 @@
-"""A model on its way to the executors: as the bytes of its file, broadcast once.
+"""Models on executors: broadcast as the bytes of a model file.
 
-Each executor keeps the file once, in its scratch folder, and its workers map it, so that they share
-the memory of a model that they only read.
+Each executor keeps the file once, in its scratch folder. Its workers map the file, so that they
+share the memory of a model that they only read.
 """
 
 from __future__ import annotations
@@ -13,55 +13,52 @@ from pathlib import Path
 from typing import Any
 
 from sureline.errors import ModelFileError
+from sureline.estimators import load, save
+from sureline.spark.executor import scratch_folder
 
-KEPT = 4  # files of models that an executor keeps; a worker that has mapped one needs it no more
+KEPT = 4  # model files that an executor keeps; a worker that has mapped a file needs it no more
 
 
-class Shipped:
-    """A model that is pickled as its file.
+class PickledAsFile:
+    """A model that is pickled as its file; unpickling gives the model.
 
     Parameters
     ----------
     model : classifier
-        A fitted sureline classifier. It is written once, now; what it learns later does not
-        travel.
+        A fitted sureline classifier, as it is now: what it learns later is not sent.
     """
 
     def __init__(self, model: Any) -> None:
-        from sureline.estimators import save
-
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.sureline"
             save(model, path)
             self._bytes = path.read_bytes()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return unpack, (secrets.token_hex(16), self._bytes)
+        return unpickle, (secrets.token_hex(16), self._bytes)
 
 
-def unpack(name: str, content: bytes) -> Any:
-    """The model in the bytes of a file; `name` tells one model from another."""
-    from sureline.spark.compile_cache import compiled_apart, scratch
+def unpickle(name: str, content: bytes) -> Any:
+    """The model in the bytes of a model file.
 
-    with compiled_apart():
-        from sureline.estimators import load
-
-        folder = scratch("sureline-models")
-        path = folder / f"{name}.sureline"
-        if path.exists():
-            with contextlib.suppress(ModelFileError):  # it may be removed at this very moment
-                return load(path)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(content)
-        model = load(file.name)
-        Path(file.name).replace(path)
-        _forget_old(folder)
-        return model
-
-
-def _forget_old(folder: Path) -> None:
-    """Remove the files that newer models have replaced."""
+    Parameters
+    ----------
+    name : str
+        A name that no other model has.
+    content : bytes
+        The model file.
+    """
+    folder = scratch_folder("sureline-models")
+    path = folder / f"{name}.sureline"
+    if path.exists():
+        with contextlib.suppress(ModelFileError):  # it may be removed at this moment
+            return load(path)
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        file.write(content)
+    model = load(file.name)
+    Path(file.name).replace(path)
     with contextlib.suppress(OSError):  # another worker may remove them at the same time
-        files = sorted(folder.glob("*.sureline"), key=lambda path: path.stat().st_mtime)
-        for path in files[:-KEPT]:
-            path.unlink(missing_ok=True)
+        files = sorted(folder.glob("*.sureline"), key=lambda each: each.stat().st_mtime)
+        for old in files[:-KEPT]:
+            old.unlink(missing_ok=True)
+    return model

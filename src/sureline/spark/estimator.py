@@ -1,4 +1,4 @@
-"""`SurelineClassifier`: trains on all executors at once, and merges what they have learned."""
+"""`SurelineClassifier`: trains on all executors at once and merges their models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.ml.base import Estimator
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 
 from sureline.errors import DataError
-from sureline.spark.initial_model import begin
+from sureline.spark.initial_model import initial_model
 from sureline.spark.input import (
     as_classes,
     check_classic,
@@ -17,10 +17,15 @@ from sureline.spark.input import (
     find_classes,
     prepare,
 )
-from sureline.spark.merge import default_how, later_how, learn_round, told_plainly, warn_of
+from sureline.spark.merge import (
+    default_how,
+    later_how,
+    learn_round,
+    plain_errors,
+    warn_about_rows,
+)
 from sureline.spark.model import SurelineModel
 from sureline.spark.params import Parameters
-from sureline.spark.partition import MODELS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,20 +37,19 @@ class SurelineClassifier(
     DefaultParamsReadable["SurelineClassifier"],
     DefaultParamsWritable,
 ):
-    """Learn labels of texts or vectors, a model a partition, and merge the models into one.
+    """Learn labels of texts or vectors: one model per partition, merged into one.
 
-    Every partition is read once a round, in the order in which its rows come, and never leaves its
-    executor; what travels is one row of sums for each weight that it has changed. The same
-    partitions give the same model, also where tasks fail and run again.
+    Every partition is read once per round, in the order of its rows, and never leaves its executor;
+    what is sent is one row per weight that it has changed. The same partitions give the same model,
+    even if tasks fail and run again.
 
     Parameters
     ----------
     **kwargs
-        Parameters of Spark's kind: `textCol` or `featuresCol`, `labelCol`, `weightCol`,
-        `predictionCol`, `probabilityCol`, `rawPredictionCol`, `handleInvalid`, `rule` and what the
-        rule takes (`r`, `C`, `confidence` and so on), `how`, `rounds`, `classes`, `shuffle`,
-        `seed`, and how texts are read (`ngrams`, `chars`, `features`, `bits` and so on).
-        `explainParams()` tells of each.
+        The parameters: `textCol` or `featuresCol`, `labelCol`, `weightCol`, `predictionCol`,
+        `probabilityCol`, `rawPredictionCol`, `handleInvalid`, `rule` and those of the rule (`r`,
+        `C`, `confidence` and so on), `how`, `rounds`, `classes`, `shuffle`, `seed`, and those of
+        texts (`ngrams`, `chars`, `features`, `bits` and so on). `explainParams()` describes each.
 
     Examples
     --------
@@ -80,7 +84,7 @@ class SurelineClassifier(
         check_classic(dataset)
         self.check()
         prepared, names = prepare(self, dataset)
-        try:
+        with plain_errors():
             if self.isSet("classes"):
                 classes = as_classes(self.getOrDefault("classes"), prepared)
             else:
@@ -92,39 +96,16 @@ class SurelineClassifier(
                     + "; training needs two classes"
                 )
             features = None if self.reads_texts else count_features(prepared, names["input"])
-            model = begin(self, classes, features)
+            model = initial_model(self, classes, features)
             how = self.getOrDefault("how") if self.isSet("how") else default_how(model)
-            rounds = int(self.getOrDefault("rounds"))
+            invalid, rounds = self.getOrDefault("handleInvalid"), int(self.getOrDefault("rounds"))
             for number in range(rounds):
-                model, counts = learn_round(
-                    model,
-                    prepared,
-                    later_how(how) if number else how,
-                    self.getOrDefault("handleInvalid"),
-                    settled=number > 0,
-                    names=names,
-                )
-                if not number:
-                    warn_of(counts, type(self).__name__)
-                if not counts[MODELS]:
+                again = number > 0
+                merged_by = later_how(how) if again else how
+                model, counters = learn_round(model, prepared, merged_by, invalid, again, names)
+                if not again:
+                    warn_about_rows(counters, type(self).__name__)
+                if not counters.models:
                     raise DataError("there is no row to learn from")
-        except Exception as problem:
-            plain = told_plainly(problem)
-            if plain is problem:
-                raise
-            raise plain from None
-        set_rounds(model, rounds)
+        model.n_iter_ = rounds
         return self._copyValues(SurelineModel(model))
-
-
-def set_rounds(model: Any, rounds: int) -> None:
-    """Let a model tell how many passes were made.
-
-    Parameters
-    ----------
-    model : classifier
-        The model.
-    rounds : int
-        How many.
-    """
-    model.n_iter_ = rounds

@@ -1,17 +1,15 @@
-"""Where fingerprints lie among others."""
+"""The positions of 64-bit fingerprints in an array."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Keys = NDArray[np.uint64]
+Fingerprints = NDArray[np.uint64]
 
 
-class Finder:
-    """Finds fingerprints among others.
+class FingerprintIndex:
+    """Finds the positions of fingerprints in an array.
 
     Parameters
     ----------
@@ -21,22 +19,22 @@ class Finder:
     Examples
     --------
     >>> import numpy as np
-    >>> from sureline.spark.fingerprint_index import Finder
-    >>> Finder(np.array([7, 3], np.uint64)).find(np.array([3, 5, 7], np.uint64)).tolist()
+    >>> from sureline.spark.fingerprint_index import FingerprintIndex
+    >>> FingerprintIndex(np.array([7, 3], np.uint64)).find(np.array([3, 5, 7], np.uint64)).tolist()
     [1, -1, 0]
     """
 
-    def __init__(self, known: Keys) -> None:
+    def __init__(self, known: Fingerprints) -> None:
         self._order = np.argsort(known)
         self._sorted = known[self._order]
 
-    def find(self, wanted: Keys) -> NDArray[Any]:
-        """For each of the wanted fingerprints its place among those known, or -1.
+    def find(self, wanted: Fingerprints) -> NDArray[np.intp]:
+        """The position of each fingerprint, or -1 if it is unknown.
 
         Parameters
         ----------
         wanted : uint64 array
-            Fingerprints to look for.
+            The fingerprints to look up.
         """
         if not self._sorted.size:
             return np.full(wanted.size, -1)

@@ -1,4 +1,4 @@
-"""The model that training begins from: it has learned nothing, and knows all classes."""
+"""The model that training starts from: it knows all classes and has learned nothing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sureline.rules import rules
 from sureline.spark.params import DEFAULT_RULE, RULE, TEXT, Parameters
 
 
-def begin(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any:
-    """A model with the parameters of a stage, that knows all classes and nothing else.
+def initial_model(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any:
+    """A classifier with the parameters of a stage that knows all classes.
 
     Parameters
     ----------
@@ -30,55 +30,57 @@ def begin(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any
     Returns
     -------
     TextClassifier or OnlineClassifier
-        The model.
+        The classifier.
     """
-    online = _online(stage)
+    online = _online_classifier(stage)
     if features is not None:
-        return know(online, classes, features)
+        return add_classes(online, classes, features)
     options = stage.given(TEXT)
     if stage.isSet("calibration"):
         options["calibration"] = online.calibration
-    return know(TextClassifier(estimator=online, **options), classes)
+    return add_classes(TextClassifier(estimator=online, **options), classes)
 
 
-def know(model: Any, classes: NDArray[Any], features: int = 1) -> Any:
-    """Let a model know classes; a row of weight 0 brings them, and teaches nothing.
+def add_classes(classifier: Any, classes: NDArray[Any], features: int = 1) -> Any:
+    """Make classes known to a classifier, by a row of weight 0, from which nothing is learned.
 
     Parameters
     ----------
-    model : TextClassifier or OnlineClassifier
-        The model, which is changed.
+    classifier : TextClassifier or OnlineClassifier
+        The classifier, which is changed.
     classes : array
         The labels.
     features : int, default=1
-        How many numbers a vector has, where examples are vectors.
+        How many numbers a vector has, if the classifier is new and takes vectors.
     """
     row: Any = [""]
-    if not isinstance(model, TextClassifier):
-        row = csr_array((1, getattr(model, "n_features_in_", features)), dtype=np.float32)
-    return model.partial_fit(row, classes[:1], classes=classes, sample_weight=[0.0])
+    if not isinstance(classifier, TextClassifier):
+        row = csr_array((1, getattr(classifier, "n_features_in_", features)), dtype=np.float32)
+    return classifier.partial_fit(row, classes[:1], classes=classes, sample_weight=[0.0])
 
 
-def _online(stage: Parameters) -> Any:
-    """The online classifier that a stage asks for."""
-    owner, given = type(stage).__name__, stage.given(RULE)
-    name = stage.getOrDefault("rule") if stage.isSet("rule") else DEFAULT_RULE
+def _online_classifier(stage: Parameters) -> Any:
+    """The online classifier that a stage describes."""
+    named = stage.isSet("rule")
+    name = stage.getOrDefault("rule") if named else DEFAULT_RULE
     online: Any = classifier_for(name)()
     online.set_params(**rules()[name].settings)
-    if stage.reads_texts and not stage.isSet("rule"):
+    if stage.reads_texts and not named:
         online = default_estimator()
-    known = online.get_params(deep=False)
+    known, given = online.get_params(deep=False), stage.given(RULE)
+    own = _parameters_of(name)
+    others = set[str]().union(*map(_parameters_of, rules())) - own
     for parameter in given:
-        rule = rules()[name]
-        declared = {each.name for each in rule.parameters} | set(rule.choices)
-        if parameter not in known or (parameter in _OF_RULES and parameter not in declared):
+        if parameter not in known or parameter in others:
             raise InvalidParameter(
-                f"{owner}: the rule {name} has no parameter {RULE[parameter].name}; it has "
-                f"{', '.join(sorted(RULE[each].name for each in declared)) or 'none of its own'}"
+                f"{type(stage).__name__}: the rule {name} has no parameter "
+                f"{RULE[parameter].name}; it has "
+                f"{', '.join(sorted(RULE[each].name for each in own)) or 'none of its own'}"
             )
     return online.set_params(**given)
 
 
-_OF_RULES = {each.name for rule in rules().values() for each in rule.parameters} | {
-    name for rule in rules().values() for name in rule.choices
-}
+def _parameters_of(name: str) -> set[str]:
+    """The parameters that a rule declares."""
+    rule = rules()[name]
+    return {each.name for each in rule.parameters} | set(rule.choices)

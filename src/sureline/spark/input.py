@@ -1,4 +1,4 @@
-"""From a user's DataFrame to the columns that training reads."""
+"""The columns of the user's DataFrame that training and prediction read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from pyspark.sql.types import (
 )
 
 from sureline.errors import DataError, InvalidParameter
-from sureline.spark.columns import INPUT, LABEL, WEIGHT
+from sureline.spark.batches import INPUT, LABEL, WEIGHT
 from sureline.spark.params import Parameters
+from sureline.spark.pyspark_internals import is_classic
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -37,7 +38,7 @@ def check_classic(frame: Any) -> None:
     frame : DataFrame
         The user's data.
     """
-    if not hasattr(frame, "_jdf"):
+    if not is_classic(frame):
         raise InvalidParameter(
             "sureline.spark needs a classic Spark session, because models are broadcast; got a "
             f"{type(frame).__module__}.{type(frame).__name__}. Start the session with "
@@ -46,7 +47,7 @@ def check_classic(frame: Any) -> None:
 
 
 def column(frame: DataFrame, name: str) -> Column:
-    """A column of a DataFrame, if there is one of this name.
+    """A column of a DataFrame; an error if there is none of this name.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def column(frame: DataFrame, name: str) -> Column:
 
 
 def check_input(stage: Parameters, frame: DataFrame) -> None:
-    """Refuse a column that holds neither texts nor vectors, as the stage reads them.
+    """Refuse a column that does not hold what the stage reads, texts or vectors.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def check_input(stage: Parameters, frame: DataFrame) -> None:
 
 
 def label_kind(frame: DataFrame, name: str) -> str:
-    """The type that labels of a column are read as: string, bigint, double or boolean.
+    """The type of the labels: string, bigint, double or boolean.
 
     Parameters
     ----------
@@ -110,9 +111,9 @@ def label_kind(frame: DataFrame, name: str) -> str:
 
 
 def prepare(
-    stage: Parameters, frame: DataFrame, mix: bool = True
+    stage: Parameters, frame: DataFrame, shuffle: bool = True
 ) -> tuple[DataFrame, dict[str, str]]:
-    """The columns that training reads, mixed as the stage asks, and what the user calls them.
+    """The columns that training reads, shuffled if the stage says so, and the user's names of them.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ def prepare(
         The stage.
     frame : DataFrame
         The user's data.
-    mix : bool, default=True
-        Whether to mix the rows; those of a stream are mixed batch by batch.
+    shuffle : bool, default=True
+        Whether to shuffle as the stage says; streams are shuffled batch by batch.
 
     Returns
     -------
@@ -147,11 +148,11 @@ def prepare(
             )
         chosen.append(weight.cast("double").alias(WEIGHT))
     prepared = frame.select(*chosen)
-    return _mixed(stage, prepared) if mix else prepared, names
+    return _shuffled(stage, prepared) if shuffle else prepared, names
 
 
-def _mixed(stage: Parameters, prepared: DataFrame) -> DataFrame:
-    """The rows in an order that depends on nothing but the rows and the seed."""
+def _shuffled(stage: Parameters, prepared: DataFrame) -> DataFrame:
+    """The rows in an order that depends on the rows and the seed alone."""
     shuffle = stage.getOrDefault("shuffle")
     if shuffle == "none":
         return prepared
@@ -169,7 +170,7 @@ def find_classes(prepared: DataFrame) -> NDArray[Any]:
     Parameters
     ----------
     prepared : DataFrame
-        What `prepare` made.
+        What `prepare` returns.
     """
     labels = prepared.select(LABEL).where(sql.col(LABEL).isNotNull()).distinct()
     found = [row[0] for row in labels.limit(MOST_CLASSES + 1).collect()]
@@ -177,18 +178,18 @@ def find_classes(prepared: DataFrame) -> NDArray[Any]:
         raise DataError(
             f"there are more than {MOST_CLASSES:,} different labels; is labelCol the right column?"
         )
-    return as_classes([label for label in found if label == label], prepared)  # NaN is none
+    return as_classes([label for label in found if label == label], prepared)  # without NaN
 
 
 def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
-    """Labels as the model keeps them: of the type of the column of labels, sorted.
+    """Labels, sorted, of the type of the column of labels.
 
     Parameters
     ----------
     labels : sequence
         Labels.
     prepared : DataFrame
-        What `prepare` made.
+        What `prepare` returns.
     """
     kind = prepared.schema[LABEL].dataType.simpleString()
     read: Any = {"string": str, "bigint": int, "double": float, "boolean": bool}[kind]
@@ -196,8 +197,8 @@ def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
         exact = isinstance(label, (int, float)) if read is float else isinstance(label, read)
         if not exact or (read is not bool and isinstance(label, bool)):
             raise InvalidParameter(
-                f"classes has {label!r}, but the labels are of type {kind}; name the classes as "
-                "the column of labels has them"
+                f"classes has {label!r}, but the labels are of type {kind}; give classes of the "
+                "same type"
             )
     if read is str:
         return np.unique(np.array([*labels], dtype=np.str_))
@@ -205,14 +206,14 @@ def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
 
 
 def count_features(prepared: DataFrame, name: str) -> int:
-    """How many numbers each vector has, by the first of them.
+    """How many numbers each vector has, judging by the first.
 
     Parameters
     ----------
     prepared : DataFrame
-        What `prepare` made.
+        What `prepare` returns.
     name : str
-        The user's name for the column of vectors.
+        The user's name of the column of vectors.
     """
     first = prepared.select(INPUT).where(sql.col(INPUT).isNotNull()).first()
     if first is None:

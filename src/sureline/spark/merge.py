@@ -1,55 +1,44 @@
-"""One round on the cluster: learn every partition, sum what was learned, build the model.
+"""One round on the cluster: learn every partition, sum what was learned, build the merged model.
 
-Sums are taken on the executors, by feature. What comes to the driver is one row for each weight
-of the merged model, some partitions of the sums at a time, however many partitions were learned.
+Executors sum by feature. The driver receives one row per weight of the merged model, some
+partitions of the sums at a time, however many partitions were learned.
 """
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from sureline.errors import DataError, InvalidParameter, ModelFileError, SurelineError
+from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators import TextClassifier
 from sureline.features.hashing import MOST_NAMES, Hashing
 from sureline.features.names import Names
 from sureline.features.vocabulary import Vocabulary, VocabularyArrays, fill_table
+from sureline.model.learner import Learner
 from sureline.model.merge.algebra import How, check_how
+from sureline.model.merge.counts import set_calibration, set_counts
 from sureline.model.merge.sums import name_sums, state_from_sums
-from sureline.spark.broadcast import Shipped
-from sureline.spark.class_counts import add_tallies, set_curve
-from sureline.spark.fingerprint_index import Finder
-from sureline.spark.partition import (
-    CLOCK,
-    CONSTANT,
-    COUNT,
-    CURVE,
-    KINDS,
-    LEFT_OUT,
-    MISTAKES,
-    MODELS,
-    ONE_CLASS,
-    SEEN,
-    TALLY,
-    TOTAL,
-    UPDATES,
-    WAITING,
-    WEIGHT,
-    WORD,
-    Job,
-)
+from sureline.model.state import State
+from sureline.spark.broadcast import PickledAsFile
+from sureline.spark.fingerprint_index import FingerprintIndex
+from sureline.spark.partition import PartitionTask
+from sureline.spark.sum_rows import KEYS, Counters, Kind, SummedRows, pack, row_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Array = NDArray[Any]
-ROWS = 2**18  # rows of sums in a piece on its way to the driver
+ERRORS = {
+    f"{error.__module__}.{error.__name__}": error
+    for error in (DataError, InvalidParameter, ModelFileError)
+}
 
 
 def learn_round(
@@ -57,32 +46,32 @@ def learn_round(
     frame: DataFrame,
     how: How,
     invalid: str = "error",
-    settled: bool = False,
+    again: bool = False,
     names: dict[str, str] | None = None,
-) -> tuple[Any, dict[int, int]]:
-    """The model that a round over all partitions makes of the one that it starts from.
+) -> tuple[Any, Counters]:
+    """Learn all partitions, each from the same model, and merge their models.
 
     Parameters
     ----------
     start : classifier
-        What every partition starts from; it knows all classes, and is left alone.
+        The model to start from. It knows all classes and is not changed.
     frame : DataFrame
         The columns ``input``, ``label`` and, if examples have weights, ``weight``.
     how : {"kl", "mean", "product", "product-prior"}
         How the partitions' models are merged.
     invalid : {"error", "skip", "keep"}, default="error"
         Whether a missing value is an error, or leaves the row out.
-    settled : bool, default=False
-        Whether the same texts have been read before, so that no new feature gets a column.
+    again : bool, default=False
+        Whether an earlier round has learned these rows, so that no new feature gets a column.
     names : dict, default=None
-        What the user calls the columns.
+        The user's names of the columns.
 
     Returns
     -------
     model : classifier
-        A new model, of the class of the start.
-    counts : dict
-        What the partitions counted.
+        The merged model, of the class of the start.
+    counters : Counters
+        What the partitions have counted.
     """
     learner = start.model_.learner
     check_how(learner, how, "SurelineClassifier")
@@ -91,26 +80,22 @@ def learn_round(
             "SurelineClassifier: covariance='full' keeps a number for every pair of features, "
             "which is not for a cluster; choose a diagonal covariance"
         )
-    context = frame.sparkSession.sparkContext
-    shipped = context.broadcast(Shipped(start))
     sums = name_sums(learner, how)
-    job = Job(shipped, how, sums, settled, invalid, names or {})
-    learned = frame.mapInArrow(job.learn, job.schema)
-    # By feature, before any summing: a partition has nothing to sum by itself, and what belongs to
-    # a feature stays together.
-    summed = learned.repartition("feature").groupBy("kind", "feature", "class", "name")
-    merged = summed.sum(*sums).mapInArrow(pack, "part binary")
+    broadcast = frame.sparkSession.sparkContext.broadcast(PickledAsFile(start))
+    task = PartitionTask(broadcast, how, sums, again, invalid, names or {})
+    learned = frame.mapInArrow(task.learn, row_schema(sums))
+    # Rows go to the executor of their feature first: within one partition there is nothing to sum.
+    summed = learned.repartition("feature").groupBy(*KEYS).sum(*sums)
+    packed = summed.mapInArrow(pack, "packed binary")
     try:
-        rows = Rows(row.part for row in merged.toLocalIterator(prefetchPartitions=True))
-    except Exception as problem:
-        raise told_plainly(problem) from None
+        rows = SummedRows(row.packed for row in packed.toLocalIterator(prefetchPartitions=True))
     finally:
-        shipped.destroy()
-    return _built(start, how, rows), rows.counts
+        broadcast.destroy()
+    return build_merged(start, how, rows), rows.counters
 
 
-def default_how(model: Any) -> Any:
-    """How partitions are merged if nothing was said.
+def default_how(model: Any) -> How:
+    """How partitions are merged unless the user says otherwise.
 
     Parameters
     ----------
@@ -120,274 +105,206 @@ def default_how(model: Any) -> Any:
     return "product-prior" if model.has_variance else "mean"
 
 
-def later_how(how: Any) -> Any:
-    """How rounds are merged that start from a model that has learned before.
+def later_how(how: How) -> How:
+    """How partitions are merged that start from a model that has learned.
 
-    Partitions that start from a model that has learned correct the same mistakes. Adding up what
-    they change makes the step as many times too long as there are partitions; the mean of their
-    models does not.
+    Such partitions correct the same mistakes. Adding up their changes makes the step as many times
+    too long as there are partitions; the mean of their models does not.
 
     Parameters
     ----------
     how : {"kl", "mean", "product", "product-prior"}
-        How the first is.
+        How the first round is merged.
     """
     return "kl" if how in ("product", "product-prior") else how
 
 
-def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition of sums as a few bytes each, which reach the driver quickly.
+def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
+    """The classifier that follows from a start and the sums of what partitions have added.
 
     Parameters
     ----------
-    batches : iterator of pyarrow.RecordBatch
-        Rows of sums.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Rows with bytes in which `Rows` finds the sums.
+    start : classifier
+        The model that all partitions started from; it is not changed.
+    how : {"kl", "mean", "product", "product-prior"}
+        How the partitions' models are merged.
+    rows : SummedRows
+        The sums, which are used up.
     """
-    waiting, size = list[pa.RecordBatch](), 0
-    for batch in batches:
-        waiting.append(batch)
-        size += len(batch)
-        if size >= ROWS:
-            yield _packed(waiting)
-            waiting, size = [], 0
-    if size:
-        yield _packed(waiting)
-
-
-def _packed(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches as one row of bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    return pa.RecordBatch.from_pydict({"part": pa.array([sink.getvalue().to_pybytes()])})
-
-
-class Rows:
-    """The rows of sums, apart by what they are about.
-
-    Parameters
-    ----------
-    parts : iterable of bytes
-        What `pack` made of them.
-    """
-
-    def __init__(self, parts: Iterable[bytes]) -> None:
-        self._found: dict[int, list[tuple[Array, Array, Array]]] = {kind: [] for kind in KINDS}
-        self._names = list[tuple[Array, pa.Array]]()
-        for part in parts:
-            with pa.ipc.open_stream(pa.py_buffer(part)) as stream:
-                for batch in stream:
-                    self._take(batch)
-        features, values = self.numbers(COUNT)
-        totals = dict(zip(features.tolist(), values.tolist(), strict=True))
-        self.counts = {kind: round(totals.get(kind, 0.0)) for kind in range(7)}
-
-    def _take(self, batch: pa.RecordBatch) -> None:
-        kind, feature, column, name, *sums = batch.columns
-        kinds = kind.to_numpy(zero_copy_only=False)
-        arrays = [each.to_numpy(zero_copy_only=False) for each in (feature, column, *sums)]
-        for which in np.unique(kinds).tolist():
-            chosen = np.flatnonzero(kinds == which)
-            features, classes, *values = (each[chosen] for each in arrays)
-            if which in (WEIGHT, CONSTANT):
-                self._found[which].append((features, classes, np.column_stack(values)))
-                continue
-            self._found[which].append((features, classes, values[0]))
-            if which == WORD:
-                spelled = name.take(pa.array(chosen))
-                there = np.flatnonzero(spelled.is_valid().to_numpy(zero_copy_only=False))
-                self._names.append((features[there], spelled.take(pa.array(there))))
-
-    def numbers(self, kind: int) -> tuple[Array, Array]:
-        """Features with one number each, sorted by feature; what comes more often adds up."""
-        parts = self._found[kind]
-        if not parts:
-            return np.zeros(0, np.int64), np.zeros(0)
-        every, inverse = np.unique(np.concatenate([p[0] for p in parts]), return_inverse=True)
-        total = np.zeros(every.size)
-        np.add.at(total, inverse, np.concatenate([p[2] for p in parts]))
-        return every, total
-
-    def by_class(self, kind: int) -> Iterator[tuple[Array, Array, Array]]:
-        """The features, the classes or columns, and the sums of them, each part once."""
-        parts = self._found[kind]
-        while parts:
-            yield parts.pop()
-
-    def names(self) -> tuple[Array, pa.Array]:
-        """Features and their names; of several, the first in the alphabet."""
-        if not any(each.size for each, _ in self._names):
-            return np.zeros(0, np.int64), pa.array([], pa.binary())
-        features = np.concatenate([each for each, _ in self._names])
-        names = pa.concat_arrays([each for _, each in self._names])
-        table = pa.table({"feature": features, "name": names})
-        table = table.sort_by([("feature", "ascending"), ("name", "ascending")]).combine_chunks()
-        features = table["feature"].to_numpy()
-        first = np.flatnonzero(np.concatenate([[True], features[1:] != features[:-1]]))
-        return features[first], pa.chunked_array(table["name"]).take(pa.array(first))
-
-
-def _built(start: Any, how: How, rows: Rows) -> Any:
-    """The classifier that the sums make of the start."""
-    counts, begun = rows.counts, start.model_
-    state, text = begun.state, isinstance(start, TextClassifier)
-    large: list[Any] = [state]  # what will be replaced is not copied
-    if text and isinstance(begun.columns, Vocabulary):
-        large.append(begun.columns)
-    classifier = copy.deepcopy(start, {id(each): each for each in large})
-    model, learner = classifier.model_, begun.learner
-    places, count = None, state.features
-    if text and isinstance(model.columns, Vocabulary):
-        model.columns = _grow(model.columns, rows)
-        places, count = Finder(model.columns.keys()), model.columns.features + 1
-    limit = model.memory_limit_gb
-    learner.layout.check(count, state.table.shape[2], limit, "SurelineClassifier")
-    learned = np.array([counts[UPDATES], counts[MISTAKES], counts[SEEN]], np.int64)
-    entries = _entries(rows, places)
-    model.state = state_from_sums(
-        learner, how, state, count, counts[MODELS], entries, counts[CLOCK], learned
+    begun = start.model_
+    state, learner, columns = begun.state, begun.learner, getattr(begun, "columns", None)
+    index, features = None, state.features
+    if isinstance(columns, Vocabulary):
+        columns = _grow(columns, rows)
+        index, features = FingerprintIndex(columns.keys()), columns.features + 1
+    learner.layout.check(
+        features, state.table.shape[2], begun.memory_limit_gb, "SurelineClassifier"
     )
-    _add_counts(model.state, state, rows, places)
-    if text and isinstance(model.columns, Hashing):
-        _name(model.columns, rows, learner, model.state)
+    counters = rows.counters
+    counts = np.array([counters.updates, counters.mistakes, counters.seen], np.int64)
+    merged = state_from_sums(
+        learner,
+        how,
+        state,
+        features,
+        counters.models,
+        _weight_sums(rows, index),
+        counters.clock,
+        counts,
+    )
+    set_counts(merged, state, _class_counts(rows, index), _class_totals(rows))
+    set_calibration(merged, state, rows.vector(Kind.CALIBRATION, 7))
+    if isinstance(columns, Hashing):
+        columns = _add_names(columns, rows, learner, merged)
+    classifier: Any = clone(start)
+    if isinstance(start, TextClassifier):
+        model = begun.with_columns(columns, merged)
+        classifier.adopt(clone(start.estimator_), model, start.n_iter_)
+        classifier.fitted_options = start.fitted_options
+    else:
+        classifier.adopt(begun.on(merged), start.n_iter_)
+        classifier.n_features_in_ = start.n_features_in_
+        if hasattr(start, "feature_names_in_"):
+            classifier.feature_names_in_ = start.feature_names_in_
     return classifier
 
 
-def _entries(rows: Rows, places: Finder | None) -> Iterator[tuple[Array, Array, Array]]:
-    """The sums of all changed weights, with the rows of the table that they belong to."""
-    for _, classes, values in rows.by_class(CONSTANT):
+def _weight_sums(
+    rows: SummedRows, index: FingerprintIndex | None
+) -> Iterator[tuple[Array, Array, Array]]:
+    """The rows of the merged table, the columns and the sums of all changed weights."""
+    for _, classes, values in rows.take(Kind.INTERCEPT):
         yield np.zeros(classes.size, np.intp), classes, values
-    for features, classes, values in rows.by_class(WEIGHT):
-        yield _found(features, places) + 1, classes, values
+    for features, classes, values in rows.take(Kind.WEIGHT):
+        yield _find(features, index) + 1, classes, values
 
 
-def _found(features: Array, places: Finder | None) -> Array:
+def _class_counts(
+    rows: SummedRows, index: FingerprintIndex | None
+) -> Iterator[tuple[Array, Array, Array]]:
+    """The features of the merged state, the classes, and what was added to their counts."""
+    for features, classes, values in rows.take(Kind.CLASS_COUNT):
+        yield _find(features, index), classes, np.rint(values).astype(np.int64)
+
+
+def _class_totals(rows: SummedRows) -> tuple[Array, Array, Array]:
+    """What was added to the totals of each class."""
+    parts = [*rows.take(Kind.CLASS_TOTAL), (np.zeros(0, np.int64),) * 3]
+    totals, classes, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return totals, classes, np.rint(values).astype(np.int64)
+
+
+def _find(features: Array, index: FingerprintIndex | None) -> Array:
     """The numbers of features in the merged model."""
-    found = features if places is None else places.find(features.view(np.uint64))
+    if index is None:
+        return features
+    found = index.find(features.view(np.uint64))
     if (found < 0).any():
-        raise ModelFileError("a weight came without its word; train again")
+        raise ModelFileError("a weight has arrived without the name of its feature; train again")
     return found
 
 
-def _add_counts(merged: Any, start: Any, rows: Rows, places: Finder | None) -> None:
-    """Let the merged state have all that was counted, and a curve of probabilities."""
-    tallies = (
-        (_found(features, places), classes, np.rint(values).astype(np.int64))
-        for features, classes, values in rows.by_class(TALLY)
-    )
-    totals = [np.zeros(0, np.int64)] * 3
-    for each in rows.by_class(TOTAL):
-        whole = (np.rint(values).astype(np.int64) for values in each)
-        totals = [np.concatenate(pair) for pair in zip(totals, whole, strict=True)]
-    add_tallies(merged, start, tallies, (totals[0], totals[1], totals[2]))
-    which, values = rows.numbers(CURVE)
-    sums = np.zeros(7)
-    sums[which] = values
-    set_curve(merged, start, sums)
-
-
-def _grow(columns: Vocabulary, rows: Rows) -> Vocabulary:
-    """The vocabulary with what the partitions have met, the most frequent first."""
+def _grow(columns: Vocabulary, rows: SummedRows) -> Vocabulary:
+    """The vocabulary with the new features of all partitions, the most frequent first."""
     before = columns.keys()
-    features, more = rows.numbers(WORD)
-    found = features.view(np.uint64)
-    places = Finder(before).find(found)
+    features, more = rows.numbers(Kind.FEATURE)
+    fingerprints, more = features.view(np.uint64), more.astype(np.int64)
+    place = FingerprintIndex(before).find(fingerprints)
+    known = place >= 0
     seen = columns.arrays.seen[: before.size].copy()
-    seen[places[places >= 0]] += more[places >= 0].astype(np.int64)
-    new, often = found[places < 0], more[places < 0].astype(np.int64)
-    order = np.lexsort((new, -often))
-    new, often = new[order], often[order]
-    spelled, names = rows.names()
-    picked = Finder(spelled.view(np.uint64)).find(new)
-    letters = Names.from_arrow(names.take(pa.array(picked)))
-    joined = columns.arrays.names.followed_by(before.size, letters)
-    keys = np.concatenate([before, new])
-    waiting, counts = _still_waiting(columns, rows, keys)
+    seen[place[known]] += more[known]
+    new, new_seen = fingerprints[~known], more[~known]
+    order = np.lexsort((new, -new_seen))
+    new, new_seen = new[order], new_seen[order]
+    named, names = rows.names()
+    chosen = FingerprintIndex(named.view(np.uint64)).find(new)
+    spelled = columns.arrays.names.followed_by(
+        before.size, Names.from_arrow(names.take(pa.array(chosen)))
+    )
+    every = np.concatenate([before, new])
+    waiting, counts = _waiting(columns, rows, every)
     grown = Vocabulary(columns.least, columns.most)
-    sizes = np.array([keys.size, keys.size + waiting.size, joined.letters.size])
-    table = fill_table(keys, waiting, np.minimum(counts, columns.least - 1))
-    grown.arrays = VocabularyArrays(table, np.concatenate([seen, often]), sizes, joined)
+    sizes = np.array([every.size, every.size + waiting.size, spelled.letters.size])
+    table = fill_table(every, waiting, np.minimum(counts, columns.least - 1))
+    grown.arrays = VocabularyArrays(table, np.concatenate([seen, new_seen]), sizes, spelled)
     return grown
 
 
-def _still_waiting(columns: Vocabulary, rows: Rows, keys: Array) -> tuple[Array, Array]:
+def _waiting(columns: Vocabulary, rows: SummedRows, known: Array) -> tuple[Array, Array]:
     """The features that have no column yet, sorted, and how many texts have had each."""
     before, had = columns.waiting()
-    features, more = rows.numbers(WAITING)
+    features, more = rows.numbers(Kind.WAITING)
     every, inverse = np.unique(
         np.concatenate([before, features.view(np.uint64)]), return_inverse=True
     )
     total = np.zeros(every.size, np.int64)
     np.add.at(total, inverse, np.concatenate([had, more.astype(np.int64)]))
-    strange = ~np.isin(every, keys) & (total > 0)
-    return every[strange], total[strange]
+    unknown = ~np.isin(every, known) & (total > 0)
+    return every[unknown], total[unknown]
 
 
-def _name(columns: Hashing, rows: Rows, learner: Any, state: Any) -> None:
-    """Add the names that partitions remember, and forget the lightest if there are too many."""
-    spelled, names = rows.names()
-    count = int(columns.arrays.sizes[0])
-    joined = columns.arrays.names.followed_by(count, Names.from_arrow(names))
-    named = np.concatenate([columns.named_columns(), spelled.astype(np.int32)])
-    columns.arrays = columns.arrays._replace(columns=named, names=joined)
-    if named.size >= MOST_NAMES:
-        heavy = np.abs(learner.weights(state, named + 1)).max(axis=1)
-        columns.arrays = columns.forgetful(heavy)
+def _add_names(columns: Hashing, rows: SummedRows, learner: Learner, state: State) -> Hashing:
+    """Hashed columns with the names of all partitions; of too many names the heaviest are kept."""
+    named, names = rows.names()
+    before = columns.arrays
+    every = np.concatenate([columns.named_columns(), named.astype(np.int32)])
+    spelled = before.names.followed_by(int(before.sizes[0]), Names.from_arrow(names))
+    merged = columns.copy()
+    merged.arrays = merged.arrays._replace(columns=every, names=spelled)
+    if every.size >= MOST_NAMES:
+        merged.arrays = merged.forgetful(np.abs(learner.weights(state, every + 1)).max(axis=1))
     else:
-        columns.arrays = columns.pruned(np.arange(named.size), int(columns.arrays.sizes[1]))
+        merged.arrays = merged.pruned(np.arange(every.size), int(before.sizes[1]))
+    return merged
 
 
-def warn_of(counts: dict[int, int], owner: str) -> None:
-    """Tell of rows that were left out, and of data that are sorted by label.
+def warn_about_rows(counters: Counters, owner: str) -> None:
+    """Warn about rows with missing values, and about data sorted by label.
 
     Parameters
     ----------
-    counts : dict
-        What the partitions counted.
+    counters : Counters
+        What the partitions of a round have counted.
     owner : str
-        Who tells.
+        The class that the warnings name.
     """
-    if counts[LEFT_OUT]:
+    if counters.incomplete:
         warnings.warn(
-            f"{owner}: {counts[LEFT_OUT]:,} rows were left out, because their text, vector, label "
-            "or weight is missing",
+            f"{owner}: {counters.incomplete:,} rows were left out, because their text, vector, "
+            "label or weight is missing",
             stacklevel=4,
         )
-    if counts[MODELS] > 1 and 2 * counts[ONE_CLASS] > counts[MODELS]:
+    if counters.models > 1 and 2 * counters.one_class > counters.models:
         warnings.warn(
-            f"{owner}: {counts[ONE_CLASS]:,} of {counts[MODELS]:,} partitions hold examples of one "
-            "class only, from which nothing can be learned; set shuffle='all' to mix the rows",
+            f"{owner}: {counters.one_class:,} of {counters.models:,} partitions hold examples of "
+            "one class only, from which nothing can be learned; set shuffle='all' to shuffle the "
+            "rows",
             stacklevel=4,
         )
 
 
-def told_plainly(problem: Exception) -> Exception:
-    """The error that a worker raised, without Spark's and Python's tracebacks around it.
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Raise the errors of workers on the driver, without the tracebacks that Spark adds."""
+    try:
+        yield
+    except Exception as error:
+        plain = worker_error(error)
+        if plain is None:
+            raise
+        raise plain from None
+
+
+def worker_error(error: Exception) -> Exception | None:
+    """The error of this library that a worker raised, if there is one.
 
     Parameters
     ----------
-    problem : Exception
-        What Spark raised on the driver.
-
-    Returns
-    -------
-    Exception
-        A SurelineError if a worker raised one, otherwise the same.
+    error : Exception
+        What Spark has raised on the driver.
     """
-    known: dict[str, type[SurelineError]] = {
-        "DataError": DataError,
-        "InvalidParameter": InvalidParameter,
-        "ModelFileError": ModelFileError,
-    }
-    for line in str(problem).splitlines():
+    for line in str(error).splitlines():
         name, _, message = line.strip().partition(": ")
-        kind = known.get(name.removeprefix("sureline.errors."))
-        if kind is not None and name.startswith("sureline.errors.") and message:
-            return kind(message)
-    return problem
+        if name in ERRORS and message:
+            return ERRORS[name](message)
+    return None

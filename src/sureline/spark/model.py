@@ -1,4 +1,4 @@
-"""`SurelineModel`: a trained model that predicts on executors and learns from streams."""
+"""`SurelineModel`: a fitted model that predicts on executors and learns from streams."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, load, save
-from sureline.spark.broadcast import Shipped
+from sureline.spark.broadcast import PickledAsFile
 from sureline.spark.input import check_classic, check_input, column
 from sureline.spark.params import Parameters
-from sureline.spark.persistence import Store
-from sureline.spark.prediction import answer_texts, answer_vectors
-from sureline.spark.streaming import MODELS_FOLDER, follow
+from sureline.spark.persistence import ModelStore
+from sureline.spark.prediction import PredictionTask
+from sureline.spark.pyspark_internals import set_uid
+from sureline.spark.streaming import MODELS_FOLDER, learn_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 FILE = "model.sureline"
-ANSWER = "sureline_answer"
+PREDICTED = "sureline_predicted"  # a column that exists while a DataFrame is built
 
 
 class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
-    """What `SurelineClassifier` has learned.
+    """The fitted model of a `SurelineClassifier`.
 
     Parameters
     ----------
@@ -48,18 +49,19 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
     def __init__(self, classifier: Any = None) -> None:
         super().__init__()
         self._classifier = classifier
-        self._shipped: tuple[str, Any, Any] | None = None
+        # The application, the classifier and its broadcast.
+        self._broadcast: tuple[str, Any, Any] | None = None
 
-    # -- what it knows -------------------------------------------------------------------------
+    # -- the classifier ------------------------------------------------------------------------
 
     @property
     def classifier(self) -> Any:
-        """The library's classifier: it explains, predicts lists, and has the weights."""
+        """The library's classifier: it has the weights, explains, and predicts Python lists."""
         return self._classifier
 
     @property
     def classes(self) -> list[Any]:
-        """The labels, in the order of the numbers in the column of probabilities."""
+        """The labels, in the order of the column of probabilities."""
         return list(self._classifier.classes_.tolist())
 
     @property
@@ -73,55 +75,58 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
         model = self._classifier
         return int(model.n_features_ if isinstance(model, TextClassifier) else model.n_features_in_)
 
-    # -- predicting ----------------------------------------------------------------------------
+    # -- prediction ----------------------------------------------------------------------------
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         check_classic(dataset)
         self.check()
         check_input(self, dataset)
-        answers = self._answers()
-        for name in answers.values():
+        outputs = self._output_columns()
+        for name in outputs.values():
             if name in dataset.columns:
                 raise DataError(
-                    f"there is a column {name!r} already; drop it, or give the answers another name"
+                    f"there is a column {name!r} already; drop it, or name the new one differently"
                 )
         name, invalid = self.input_column, self.getOrDefault("handleInvalid")
         given = column(dataset, name)
         if invalid == "skip":
             dataset = dataset.where(given.isNotNull())
-        texts = self.reads_texts
-        make = answer_texts if texts else answer_vectors
-        kinds = {"prediction": self._label_type(), "probability": "array<double>"}
-        fields = ", ".join(f"{key}: {kinds.get(key, 'array<double>')}" for key in answers)
-        shipped = self._ship(dataset.sparkSession)
-        vectorised: Any = pandas_udf
-        answer = vectorised(make(shipped, tuple(answers), invalid, name), f"struct<{fields}>")
-        out = dataset.withColumn(ANSWER, answer(given if texts else sql.unwrap_udt(given)))
-        for key, target in answers.items():
-            value = sql.col(f"{ANSWER}.{key}")
+        model = self._on_executors(dataset.sparkSession)
+        task = PredictionTask(model, tuple(outputs), invalid, name)
+        kinds = {"prediction": self._label_type()}
+        fields = ", ".join(f"{key}: {kinds.get(key, 'array<double>')}" for key in outputs)
+        make: Any = pandas_udf
+        if self.reads_texts:
+            predicted = make(task.predict_texts, f"struct<{fields}>")(given)
+        else:
+            predicted = make(task.predict_vectors, f"struct<{fields}>")(sql.unwrap_udt(given))
+        out = dataset.withColumn(PREDICTED, predicted)
+        for key, target in outputs.items():
+            value = sql.col(f"{PREDICTED}.{key}")
             if key != "prediction":
                 value = sql.when(value.isNotNull(), array_to_vector(value))
             out = out.withColumn(target, value)
-        return out.drop(ANSWER)
+        return out.drop(PREDICTED)
 
-    def _answers(self) -> dict[str, str]:
-        """Which columns to add, by what they tell."""
-        unsure = bool(self._classifier.has_variance)
-        if self.isSet("probabilityCol") and self.getOrDefault("probabilityCol") and not unsure:
+    def _output_columns(self) -> dict[str, str]:
+        """The names of the columns to add, by what they hold."""
+        has_variance = bool(self._classifier.has_variance)
+        probability = self.getOrDefault("probabilityCol")
+        if self.isSet("probabilityCol") and probability and not has_variance:
             raise InvalidParameter(
                 "SurelineModel: the rule keeps no variances, so that there are no probabilities; "
                 "set probabilityCol=''"
             )
         columns = {
             "prediction": self.getOrDefault("predictionCol"),
-            "probability": self.getOrDefault("probabilityCol") if unsure else "",
+            "probability": probability if has_variance else "",
             "raw": self.getOrDefault("rawPredictionCol"),
         }
         wanted = {key: str(name) for key, name in columns.items() if name}
         if not wanted:
             raise InvalidParameter(
                 "SurelineModel: predictionCol, probabilityCol and rawPredictionCol are all empty, "
-                "so that there is nothing to answer; name one of them"
+                "so that there is nothing to predict; name one of them"
             )
         return wanted
 
@@ -130,24 +135,24 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
         kind = self._classifier.classes_.dtype.kind
         return {"b": "boolean", "i": "double", "u": "double", "f": "double"}.get(kind, "string")
 
-    def _ship(self, session: SparkSession) -> Any:
-        """The classifier on the executors, broadcast once for every application."""
+    def _on_executors(self, session: SparkSession) -> Any:
+        """The broadcast of the classifier, one per application."""
         context = session.sparkContext
-        known = self._shipped
+        known = self._broadcast
         if known is None or known[0] != context.applicationId or known[1] is not self._classifier:
-            shipped = context.broadcast(Shipped(self._classifier))
-            self._shipped = known = (context.applicationId, self._classifier, shipped)
+            broadcast = context.broadcast(PickledAsFile(self._classifier))
+            self._broadcast = known = (context.applicationId, self._classifier, broadcast)
         return known[2]
 
     # -- files ---------------------------------------------------------------------------------
 
     def write(self) -> MLWriter:
-        """What saves the model in a folder, on any file system that Spark knows."""
+        """A writer that saves the model to a folder, on any file system that Spark knows."""
         return _Writer(self)
 
     @classmethod
     def read(cls) -> MLReader[SurelineModel]:
-        """What loads a model from a folder."""
+        """A reader that loads a model from a folder."""
         return _Reader()
 
     def exportTo(self, path: str | os.PathLike[str]) -> None:  # noqa: N802
@@ -162,7 +167,7 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
 
     @classmethod
     def fromFile(cls, path: str | os.PathLike[str], **params: Any) -> SurelineModel:  # noqa: N802
-        """The model in a file that `exportTo`, `save` or the command line wrote.
+        """Load a model file that `exportTo`, `save` or the command line wrote.
 
         Parameters
         ----------
@@ -170,25 +175,25 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
             A file on the driver's machine.
         **params
             Parameters such as `textCol` and `predictionCol`. For a model of texts `textCol` is
-            ``"text"`` if nothing else is said.
+            ``"text"`` by default.
 
         Returns
         -------
         SurelineModel
             The model.
         """
-        return cls._around(load(path), params)
+        return cls._of(load(path), params)
 
     @classmethod
     def fromCheckpoint(cls, checkpoint: str, **params: Any) -> SurelineModel:  # noqa: N802
-        """The model that a stream has learned so far.
+        """Load the model that a stream has learned so far.
 
         Parameters
         ----------
         checkpoint : str
             The folder that `update_stream` was given.
         **params
-            As of `fromFile`.
+            As in `fromFile`.
 
         Returns
         -------
@@ -196,14 +201,14 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
             The model after the last batch that was learned.
         """
         context = SparkSession.builder.getOrCreate().sparkContext
-        stored = Store(context, f"{checkpoint.rstrip('/')}/{MODELS_FOLDER}").last_batch()
+        stored = ModelStore(context, f"{checkpoint.rstrip('/')}/{MODELS_FOLDER}").last_batch()
         if stored is None:
             raise DataError(f"the checkpoint {checkpoint} holds no model yet")
-        return cls._around(stored[1], params)
+        return cls._of(stored[1], params)
 
     @classmethod
-    def _around(cls, classifier: Any, params: dict[str, Any]) -> SurelineModel:
-        """A model with a classifier of the library inside."""
+    def _of(cls, classifier: Any, params: dict[str, Any]) -> SurelineModel:
+        """The model of a classifier of the library."""
         if not isinstance(classifier, (TextClassifier, OnlineClassifier)):
             raise InvalidParameter(
                 f"a {type(classifier).__name__} cannot predict on Spark; use one of the online "
@@ -212,7 +217,8 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
         model = cls(classifier)
         if isinstance(classifier, TextClassifier):
             params = {"textCol": "text", **params}
-        model._set(**params)
+        for name, value in params.items():
+            model.set(model.getParam(name), value)
         return model
 
     # -- streams -------------------------------------------------------------------------------
@@ -224,12 +230,12 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
         trigger: dict[str, Any] | None = None,
         name: str | None = None,
     ) -> StreamingQuery:
-        """Go on learning from a stream, every row exactly once, also across restarts.
+        """Continue learning from a stream, every row exactly once, even across restarts.
 
-        The model is stored in the checkpoint after each batch. A query that is started again with
-        the same checkpoint goes on from there, whatever this model knows. This model moves along:
-        a `transform` uses what has been learned by then. New labels and words may come at any
-        time.
+        The model is written to the checkpoint after each batch. A query that is started again with
+        the same checkpoint continues from there, whatever this model has learned. This model is
+        updated: `transform` uses all that has been learned when it is called. New labels and words
+        may appear at any time.
 
         Parameters
         ----------
@@ -239,7 +245,7 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
             A folder, on a file system that Spark knows, for this query alone.
         trigger : dict, default=None
             When batches are made, as ``DataStreamWriter.trigger`` takes it: ``{"availableNow":
-            True}``, ``{"processingTime": "10 seconds"}``. None: whenever there is something new.
+            True}``, ``{"processingTime": "10 seconds"}``. None: whenever there are new rows.
         name : str, default=None
             A name for the query.
 
@@ -250,10 +256,12 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
         """
         check_classic(stream)
         self.check()
-        return follow(self, self._classifier, stream, checkpoint, trigger, name, self._move_to)
+        return learn_stream(
+            self, self._classifier, stream, checkpoint, trigger, name, self._replace
+        )
 
-    def _move_to(self, classifier: Any) -> None:
-        """Answer with another classifier from now on."""
+    def _replace(self, classifier: Any) -> None:
+        """Predict with another classifier from now on."""
         self._classifier = classifier
 
 
@@ -266,15 +274,15 @@ class _Writer(MLWriter):
 
     def saveImpl(self, path: str) -> None:  # noqa: N802
         DefaultParamsWriter.saveMetadata(self._model, path, self.sparkSession)
-        Store(self.sparkSession.sparkContext, path).put(self._model.classifier, FILE)
+        ModelStore(self.sparkSession.sparkContext, path).put(self._model.classifier, FILE)
 
 
 class _Reader(MLReader[SurelineModel]):
-    """Loads what `_Writer` saved."""
+    """Loads what `_Writer` has saved."""
 
     def load(self, path: str) -> SurelineModel:
         metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
-        model = SurelineModel(Store(self.sparkSession.sparkContext, path).get(FILE))
-        model._resetUid(metadata["uid"])
+        model = SurelineModel(ModelStore(self.sparkSession.sparkContext, path).get(FILE))
+        set_uid(model, metadata["uid"])
         DefaultParamsReader.getAndSetParams(model, metadata)
         return model

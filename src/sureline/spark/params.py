@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar, get_origin
 
-from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param import Param, TypeConverters
 from pyspark.ml.param.shared import (
     HasFeaturesCol,
     HasLabelCol,
@@ -28,6 +28,7 @@ from sureline.estimators.validation import choose_rule
 from sureline.model.merge.algebra import HOWS
 from sureline.options import CovarianceOptions, OnlineOptions, TextOptions
 from sureline.rules import rules
+from sureline.spark.pyspark_internals import declare_param
 
 C = TypeVar("C", bound=type)
 
@@ -76,11 +77,6 @@ def camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _param(name: str, doc: str, converter: Any) -> Any:
-    """A parameter of a class."""
-    return Param(Params._dummy(), name, doc, typeConverter=converter)
-
-
 def _of_rules() -> dict[str, Any]:
     """The parameters of all rules, by their names in Python's manner."""
     made = dict[str, Any]()
@@ -88,10 +84,10 @@ def _of_rules() -> dict[str, Any]:
         for parameter in rule.parameters:
             doc = f"{parameter.meaning} In {parameter.allowed}; by default the rule's."
             converter = as_number_or_auto if parameter.auto else TypeConverters.toFloat
-            made.setdefault(parameter.name, _param(camel(parameter.name), doc, converter))
+            made.setdefault(parameter.name, declare_param(camel(parameter.name), doc, converter))
         for name, words in rule.choices.items():
             doc = f"For the rule {rule.name}: {' or '.join(map(repr, words))}."
-            made.setdefault(name, _param(camel(name), doc, TypeConverters.toString))
+            made.setdefault(name, declare_param(camel(name), doc, TypeConverters.toString))
     return made
 
 
@@ -106,7 +102,9 @@ def _of_option(option: Option) -> Any:
     if option.none:
         unset = "An empty list" if converter in LISTS else "'none'" if option.choices else "Not set"
         words += f" {unset}: {option.none}"
-    return _param(camel(option.name), " ".join([words, *NOTES.get(option.name, ())]), converter)
+    return declare_param(
+        camel(option.name), " ".join([words, *NOTES.get(option.name, ())]), converter
+    )
 
 
 LISTS = (TypeConverters.toListInt, TypeConverters.toListString)
@@ -197,25 +195,25 @@ class Parameters(
 ):
     """The parameters of the classifier and of its models."""
 
-    textCol = _param(  # noqa: N815
+    textCol = declare_param(  # noqa: N815
         "textCol",
         "The column of texts. If it is not set, examples are the vectors of featuresCol.",
         TypeConverters.toString,
     )
-    handleInvalid = _param(  # noqa: N815
+    handleInvalid = declare_param(  # noqa: N815
         "handleInvalid",
         "What to do about missing values. 'keep': fit leaves the rows out and reports how many, "
         "transform keeps them with null as prediction; 'skip': transform leaves them out, too; "
         "'error': both stop.",
         TypeConverters.toString,
     )
-    rule = _param(
+    rule = declare_param(
         "rule",
         f"The update rule, as `sureline rules` lists them; by default {DEFAULT_RULE}, for texts "
         "with the settings that TextClassifier has.",
         TypeConverters.toString,
     )
-    how = _param(
+    how = declare_param(
         "how",
         "How the models of the partitions are merged: 'product-prior', 'kl', 'product' or 'mean'; "
         "by default 'product-prior' where the rule keeps variances, otherwise 'mean'. Rounds after "
@@ -223,18 +221,18 @@ class Parameters(
         "product.",
         TypeConverters.toString,
     )
-    rounds = _param(
+    rounds = declare_param(
         "rounds",
-        "How many times to go over the data; each round starts from the merged model. The second "
-        "repairs most of what merging loses.",
+        "The number of passes over the data; each round starts from the merged model. The second "
+        "recovers most of what merging loses.",
         TypeConverters.toInt,
     )
-    classes = _param(
+    classes = declare_param(
         "classes",
-        "All labels there are; if it is not set, a first job looks for them.",
+        "All labels; if it is not set, a first job collects them.",
         TypeConverters.toList,
     )
-    shuffle = _param(
+    shuffle = declare_param(
         "shuffle",
         "Whether rows are shuffled first: 'none', they are learned as they come; 'partition', "
         "within each partition; 'all', between partitions as well, which sends all data over the "
@@ -271,8 +269,8 @@ class Parameters(
             given = [param.name for param in TEXT.values() if self.isSet(param.name)]
             if given:
                 raise InvalidParameter(
-                    f"{owner}: {given[0]} is about texts, but no textCol is set; set textCol, or "
-                    "leave it out"
+                    f"{owner}: {given[0]} is an option for texts, but textCol is not set; set it, "
+                    f"or leave {given[0]} out"
                 )
         for name, allowed in {
             "handleInvalid": INVALID,

@@ -1,4 +1,4 @@
-"""Models to and from any file system that Spark knows."""
+"""Model files on any file system that Spark knows."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from typing import TYPE_CHECKING, Any
 
 from sureline.errors import ModelFileError
 from sureline.estimators import load, save
+from sureline.spark.pyspark_internals import hadoop
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 BATCH = re.compile(r"batch-(\d+)\.sureline")
-KEPT = 2  # models of a stream; the older one is for those who are just reading it
+KEPT = 2  # models of a stream; somebody may just be reading the older one
 
 
-class Store:
-    """A folder on a file system that Spark knows.
+class ModelStore:
+    """A folder of model files, on a file system that Spark knows.
 
     Parameters
     ----------
     context : SparkContext
-        The context, whose settings tell how to reach the file system.
+        The context, whose settings say how to reach the file system.
     folder : str
         The folder, such as ``hdfs://host/models`` or a local path; without a scheme it is on the
         file system that Spark uses by default.
     """
 
     def __init__(self, context: SparkContext, folder: str) -> None:
-        jvm: Any = context._jvm
-        self._new_path = jvm.org.apache.hadoop.fs.Path
+        self._new_path, configuration = hadoop(context)
         self._folder = self._new_path(folder)
-        self._files = self._folder.getFileSystem(context._jsc.hadoopConfiguration())
+        self._files = self._folder.getFileSystem(configuration)
 
     def _path(self, name: str) -> Any:
         return self._new_path(self._folder, name)
 
     def put(self, model: Any, name: str, notes: dict[str, Any] | None = None) -> None:
-        """Store a model under a name, all of it or nothing.
+        """Write a model under a name, all of it or nothing.
 
         Parameters
         ----------
         model : classifier
             The model.
         name : str
-            The name of its file; a file of that name is replaced.
+            The name of the file; an existing one is replaced.
         notes : dict, default=None
-            What else to keep in the file.
+            What else to write to the file.
         """
         unfinished = self._path(f".{name}.{secrets.token_hex(4)}.tmp")
         with tempfile.TemporaryDirectory() as folder:
@@ -65,12 +65,12 @@ class Store:
             raise ModelFileError(f"{target.toString()} cannot be written")
 
     def get(self, name: str) -> Any:
-        """The model under a name.
+        """Read the model under a name.
 
         Parameters
         ----------
         name : str
-            The name of its file.
+            The name of the file.
 
         Returns
         -------
@@ -88,14 +88,14 @@ class Store:
     # -- the models of a stream ----------------------------------------------------------------
 
     def batches(self) -> list[int]:
-        """The numbers of the batches after which a model was stored, in order."""
+        """The numbers of the batches after which a model was written, in order."""
         if not self._files.exists(self._folder):
             return []
         names = [each.getPath().getName() for each in self._files.listStatus(self._folder)]
         return sorted(int(match[1]) for name in names if (match := BATCH.fullmatch(name)))
 
     def put_batch(self, model: Any, batch: int) -> None:
-        """Store the model after a batch, and forget those before the last one.
+        """Write the model after a batch, and remove all older ones but the last.
 
         Parameters
         ----------
@@ -109,6 +109,6 @@ class Store:
             self._files.delete(self._path(f"batch-{old}.sureline"), False)
 
     def last_batch(self) -> tuple[int, Any] | None:
-        """The last batch after which a model was stored, and the model; None if there is none."""
+        """The number of the last batch and the model after it; None if there is no model."""
         stored = self.batches()
         return (stored[-1], self.get(f"batch-{stored[-1]}.sureline")) if stored else None

@@ -1,8 +1,8 @@
-"""Learning from a stream, batch by batch, every batch once.
+"""Learning from a stream, batch by batch, every batch exactly once.
 
-Spark numbers the batches of a query and, after a crash, gives the last one again. The model is
-stored under the number of the batch that it has learned last, in one step: whether a batch has
-been learned and what was learned from it can never disagree.
+Spark numbers the batches of a query and, after a crash, repeats the last one. The model is written
+under the number of the last batch that it has learned, atomically: which batches were learned and
+what was learned from them cannot disagree.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pyspark import StorageLevel
 
 from sureline.errors import DataError, InvalidParameter
-from sureline.spark.initial_model import know
+from sureline.spark.initial_model import add_classes
 from sureline.spark.input import find_classes, prepare
-from sureline.spark.merge import default_how, later_how, learn_round, told_plainly
+from sureline.spark.merge import default_how, later_how, learn_round, plain_errors
 from sureline.spark.params import Parameters
-from sureline.spark.partition import MODELS
-from sureline.spark.persistence import Store
+from sureline.spark.persistence import ModelStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 MODELS_FOLDER, QUERY_FOLDER = "models", "query"
 
 
-class Follower:
+class BatchTrainer:
     """Learns the batches of a stream into a model.
 
     Parameters
     ----------
     stage : Parameters
-        How the columns are called, and what to do about missing values.
+        The names of the columns, and what to do about missing values.
     model : classifier
         The model to start from, if the store has none.
-    store : Store
-        Where the model is kept after each batch.
-    tell : callable
-        Is given every new model.
+    store : ModelStore
+        Where the model is written after each batch.
+    publish : callable
+        Called with every new model.
     """
 
     def __init__(
-        self, stage: Parameters, model: Any, store: Store, tell: Callable[[Any], None]
+        self, stage: Parameters, model: Any, store: ModelStore, publish: Callable[[Any], None]
     ) -> None:
-        self._stage, self._store, self._tell = stage, store, tell
+        self._stage, self._store, self._publish = stage, store, publish
         self.model, self.done = model, -1
         stored = store.last_batch()
         if stored is not None:
@@ -58,10 +58,10 @@ class Follower:
                     f"{type(model).__name__}; give another checkpoint"
                 )
             self.model = found
-            tell(found)
+            publish(found)
 
     def learn(self, frame: DataFrame, batch: int) -> None:
-        """Learn a batch, unless it has been learned.
+        """Learn a batch, unless that has been done.
 
         Parameters
         ----------
@@ -75,68 +75,65 @@ class Follower:
         prepared, names = prepare(self._stage, frame)
         prepared.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            start = _with_classes(self.model, find_classes(prepared))
-            how = default_how(start)
-            if self._stage.isSet("how"):
-                how = self._stage.getOrDefault("how")
-            if start.n_seen_:
-                how = later_how(how)
-            invalid = self._stage.getOrDefault("handleInvalid")
-            model, counts = learn_round(start, prepared, how, invalid, names=names)
-        except Exception as problem:
-            raise told_plainly(problem) from None
+            with plain_errors():
+                start = _with_classes(self.model, find_classes(prepared))
+                how = default_how(start)
+                if self._stage.isSet("how"):
+                    how = self._stage.getOrDefault("how")
+                if start.n_seen_:
+                    how = later_how(how)
+                invalid = self._stage.getOrDefault("handleInvalid")
+                model, counters = learn_round(start, prepared, how, invalid, names=names)
         finally:
             prepared.unpersist()
-        if counts[MODELS]:
+        if counters.models:
             self._store.put_batch(model, batch)
             self.model = model
-            self._tell(model)
+            self._publish(model)
         self.done = batch
 
 
-def _with_classes(model: Any, classes: Any) -> Any:
-    """The model, or a copy that knows classes which are new to it."""
-    if not classes.size or not np.setdiff1d(_comparable(classes, model), model.classes_).size:
+def _with_classes(model: Any, classes: NDArray[Any]) -> Any:
+    """The model, or a copy with the classes that are new to it."""
+    if not classes.size:
         return model
-    return know(copy.deepcopy(model), _comparable(classes, model))
+    before, now = (
+        "text" if labels.dtype.kind in "USOT" else "numbers" for labels in (model.classes_, classes)
+    )
+    if before != now:
+        raise DataError(f"labels were {before} before and are {now} now")
+    if not np.setdiff1d(classes, model.classes_).size:
+        return model
+    return add_classes(copy.deepcopy(model), classes)
 
 
-def _comparable(classes: Any, model: Any) -> Any:
-    """Labels of a batch as labels of the kind that the model has."""
-    texts = [labels.dtype.kind in "USOT" for labels in (classes, model.classes_)]
-    if texts[0] != texts[1]:
-        kinds = ["text" if text else "numbers" for text in texts]
-        raise DataError(f"labels were {kinds[1]} before and are {kinds[0]} now")
-    return classes
-
-
-def follow(
+def learn_stream(
     stage: Parameters,
     model: Any,
     stream: DataFrame,
     checkpoint: str,
     trigger: dict[str, Any] | None,
     name: str | None,
-    tell: Callable[[Any], None],
+    publish: Callable[[Any], None],
 ) -> StreamingQuery:
     """Start a query that learns a stream into a model.
 
     Parameters
     ----------
     stage : Parameters
-        How the columns are called, and what to do about missing values.
+        The names of the columns, and what to do about missing values.
     model : classifier
         The model to start from, if the checkpoint has none.
     stream : DataFrame
         A stream with labels.
     checkpoint : str
-        A folder for the model and for what Spark keeps of the query.
+        A folder for the model and for what Spark stores about the query.
     trigger : dict or None
-        What ``DataStreamWriter.trigger`` takes; None for a batch whenever there is something new.
+        What ``DataStreamWriter.trigger`` takes; None for a batch whenever there are new rows.
     name : str or None
         The name of the query.
-    tell : callable
-        Is given every new model.
+    publish : callable
+        Called with every new model.
 
     Returns
     -------
@@ -148,15 +145,13 @@ def follow(
         raise InvalidParameter("update_stream needs a folder as checkpoint, got ''")
     if not stream.isStreaming:
         raise InvalidParameter(
-            "update_stream learns from a stream, such as spark.readStream gives; got a DataFrame "
-            "that is none. Use SurelineClassifier.fit"
+            "update_stream learns from a stream, such as spark.readStream returns; got a DataFrame "
+            "that is not streaming. Use SurelineClassifier.fit"
         )
-    prepare(
-        stage, stream, mix=False
-    )  # what is wrong with the columns is told now, not by the query
-    store = Store(stream.sparkSession.sparkContext, f"{folder}/{MODELS_FOLDER}")
-    follower = Follower(stage, model, store, tell)
-    writer = stream.writeStream.foreachBatch(follower.learn)
+    prepare(stage, stream, shuffle=False)  # wrong columns are an error now, not in the query
+    store = ModelStore(stream.sparkSession.sparkContext, f"{folder}/{MODELS_FOLDER}")
+    trainer = BatchTrainer(stage, model, store, publish)
+    writer = stream.writeStream.foreachBatch(trainer.learn)
     writer = writer.option("checkpointLocation", f"{folder}/{QUERY_FOLDER}")
     if trigger is not None:
         writer = writer.trigger(**trigger)

@@ -1,4 +1,4 @@
-"""Columns of Arrow batches as the library takes them: texts, vectors and labels."""
+"""Arrow batches from Spark as batches of the library."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from sureline.data import as_labels, as_text
 from sureline.data.batch import Batch
@@ -16,8 +17,8 @@ from sureline.errors import DataError
 INPUT, LABEL, WEIGHT = "input", "label", "weight"
 
 
-def without_missing(batch: pa.RecordBatch, invalid: str, names: dict[str, str]) -> pa.RecordBatch:
-    """The rows of a batch in which nothing is missing.
+def drop_missing(batch: pa.RecordBatch, invalid: str, names: dict[str, str]) -> pa.RecordBatch:
+    """The complete rows of a batch.
 
     Parameters
     ----------
@@ -26,26 +27,26 @@ def without_missing(batch: pa.RecordBatch, invalid: str, names: dict[str, str]) 
     invalid : {"error", "skip", "keep"}
         Whether a missing value is an error.
     names : dict
-        What the user calls each of the columns.
+        The user's names of the columns.
     """
-    present = None
+    complete = None
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        there = column.is_valid()
+        valid = column.is_valid()
         if pa.types.is_floating(column.type):
-            there = pc.and_(there, pc.invert(pc.fill_null(pc.is_nan(column), True)))
-        if pc.all(there).as_py() is not False:
+            valid = pc.and_(valid, pc.invert(pc.fill_null(pc.is_nan(column), True)))
+        if pc.all(valid).as_py() is not False:
             continue
         if invalid == "error":
             raise DataError(
                 f"the column {names[name]!r} has a missing value; fill it, or set "
                 "handleInvalid='skip' to leave such rows out"
             )
-        present = there if present is None else pc.and_(present, there)
-    return batch if present is None else batch.filter(present)
+        complete = valid if complete is None else pc.and_(complete, valid)
+    return batch if complete is None else batch.filter(complete)
 
 
 def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
-    """Rows without missing values, as the library learns or answers them.
+    """Complete rows as the library takes them.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
     features : int or None
         How many numbers every vector must have; None for texts.
     source : str
-        What messages call these rows.
+        The name of these rows in messages.
     """
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     weight = given.get(WEIGHT)
@@ -62,9 +63,8 @@ def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
         weight = weight.to_numpy(zero_copy_only=False).astype(np.float64)
         if not (np.isfinite(weight) & (weight >= 0.0)).all():
             raise DataError(f"{source}: weights must be finite and at least 0")
-    texts = features is None
     return Batch(
-        text=as_text(given[INPUT]) if texts else None,
+        text=as_text(given[INPUT]) if features is None else None,
         matrix=None if features is None else as_matrix(given[INPUT], features, source),
         label=given.get(LABEL),
         weight=weight,
@@ -73,19 +73,17 @@ def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
 
 
 def as_matrix(vectors: pa.StructArray, features: int, source: str) -> Any:
-    """Vectors, as Spark keeps them, as a sparse matrix.
+    """Spark's vectors as a sparse matrix.
 
     Parameters
     ----------
     vectors : pyarrow.StructArray
-        The fields type (0 for sparse), size, indices and values, none of the rows missing.
+        With the fields type (0 for sparse), size, indices and values, and no nulls.
     features : int
         How many numbers every vector must have.
     source : str
-        What messages call these rows.
+        The name of these rows in messages.
     """
-    from scipy.sparse import csr_array
-
     kind, size, indices, values = vectors.flatten()
     sparse = kind.to_numpy(zero_copy_only=False) == 0
     lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -97,27 +95,27 @@ def as_matrix(vectors: pa.StructArray, features: int, source: str) -> Any:
             "vectors of one length"
         )
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    places = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
-    places[np.repeat(sparse, lengths)] = indices.flatten().to_numpy(zero_copy_only=False)
+    positions = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
+    positions[np.repeat(sparse, lengths)] = indices.flatten().to_numpy(zero_copy_only=False)
     data = values.flatten().to_numpy(zero_copy_only=False)
-    return csr_array((data, places, indptr), shape=(len(vectors), features))
+    return csr_array((data, positions, indptr), shape=(len(vectors), features))
 
 
-def check_known(labels: pa.Array, classes: NDArray[Any]) -> None:
-    """Refuse labels that are not among the classes named beforehand.
+def check_labels(labels: pa.Array, classes: NDArray[Any]) -> None:
+    """Refuse labels that are not among the classes.
 
     Parameters
     ----------
     labels : pyarrow.Array
         Labels.
     classes : array
-        The classes that there are.
+        All classes.
     """
     found = np.unique(as_labels(labels))
-    strange = found[~np.isin(found, classes)]
-    if strange.size:
+    unknown = found[~np.isin(found, classes)]
+    if unknown.size:
         raise DataError(
-            f"the label {strange.tolist()[0]!r} is not among the classes, which are "
+            f"the label {unknown.tolist()[0]!r} is not among the classes, which are "
             f"{', '.join(map(repr, classes.tolist()[:10]))}{' ...' if classes.size > 10 else ''}; "
             "name all classes in 'classes', or leave it out"
         )

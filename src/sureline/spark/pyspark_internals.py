@@ -1,0 +1,70 @@
+"""Everything that sureline uses of pyspark beyond its documented interface.
+
+Tried with pyspark 4.3.0. Where another release differs, this is the one file to look at. What
+pyspark's classes offer to their subclasses, such as ``_set`` and ``_setDefault``, those call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.ml.param import Param, Params
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+
+class Hadoop(NamedTuple):
+    """Hadoop's file systems: the class of paths and the configuration."""
+
+    path: Any
+    configuration: Any
+
+
+def hadoop(context: SparkContext) -> Hadoop:
+    """Access to the file systems that Spark knows.
+
+    Parameters
+    ----------
+    context : SparkContext
+        The context, whose settings say how to reach them.
+    """
+    jvm: Any = context._jvm
+    return Hadoop(jvm.org.apache.hadoop.fs.Path, context._jsc.hadoopConfiguration())
+
+
+def declare_param(name: str, doc: str, converter: Any) -> Any:
+    """A parameter of a class of stages; every stage gets its own copy.
+
+    Parameters
+    ----------
+    name, doc : str
+        The name and the description.
+    converter : function
+        Checks and converts values.
+    """
+    return Param(Params._dummy(), name, doc, typeConverter=converter)
+
+
+def set_uid(stage: Params, uid: str) -> None:
+    """Give a stage the identifier that it was saved with.
+
+    Parameters
+    ----------
+    stage : Params
+        The stage.
+    uid : str
+        The identifier.
+    """
+    stage._resetUid(uid)
+
+
+def is_classic(frame: Any) -> bool:
+    """Whether a DataFrame belongs to a classic session, not to one of Spark Connect.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The DataFrame.
+    """
+    return hasattr(frame, "_jdf")
