@@ -2,10 +2,9 @@
 
     python benchmarks/spark/driver_memory.py --features 1000000 --partitions 1 4 16
 
-Every partition meets every feature: so many random texts of 100 words each, made on the executors,
-that each word comes once. Each number of partitions is a driver of its own, with executors that
-are processes of their own. Told are the time and the most memory that the driver's Python and Java
-have held.
+Every partition has every feature: its random texts of 100 words, made on the executors, have each
+word once. Each number of partitions has a driver and executors of its own. The table shows the time
+and the peak memory of the driver's Python and Java.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ WORDS = 100  # per text
 
 
 def texts_of(features: int, batches: Iterator[Any]) -> Iterator[Any]:
-    """Texts that together have every word once; their numbers decide the order of the words."""
+    """Texts that together have every word once, in an order that depends on their number."""
     import numpy as np
     import pyarrow as pa
 
@@ -43,7 +42,7 @@ def texts_of(features: int, batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def peak_mb(process: int | str) -> float:
-    """The most memory that a process has held, in MB of 2^20 bytes."""
+    """The peak memory of a process, in MB of 2^20 bytes."""
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -51,7 +50,7 @@ def peak_mb(process: int | str) -> float:
 
 
 def run(features: int, partitions: int, memory: str, texts: bool) -> dict[str, float]:
-    """Train once and report what it took."""
+    """Train once and measure time and memory."""
     from functools import partial
 
     from pyspark.sql import SparkSession
@@ -101,7 +100,7 @@ def run(features: int, partitions: int, memory: str, texts: bool) -> dict[str, f
 
 
 def main() -> None:
-    """Print a table, a driver per row."""
+    """Print a table with one row per driver."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--features", type=int, default=1_000_000)
     parser.add_argument("--partitions", type=int, nargs="+", default=[1, 4, 16])
@@ -118,7 +117,7 @@ def main() -> None:
     import pyspark
 
     os.environ["SPARK_HOME"] = pyspark.__path__[0]
-    print("partitions   features   seconds   Python MB, before   at most   Java MB", flush=True)
+    print("partitions   features   seconds   Python MB, before      peak   Java MB", flush=True)
     for count in options.partitions:
         done = subprocess.run(  # noqa: S603 this script
             [sys.executable, *sys.argv, "--one", str(count)],

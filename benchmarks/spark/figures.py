@@ -1,10 +1,10 @@
-"""What one core does, and what a weight costs: the figures that a plan for a cluster rests on.
+"""Throughput per core and size per weight: the figures to plan a cluster with.
 
     python benchmarks/spark/figures.py ../shared/data/imdb.parquet --label label
 
-The file must have a column of texts, ``text``. Times are processor times, so that they hold on a
-machine that has other work, too: those of learning and emitting are taken in this process, those of
-summing are what Spark's executor counts.
+The file must have a column of texts, ``text``. Times are processor times, which other work on the
+machine does not change: those of learning and reporting are measured in this process, those of
+summing by Spark's executor.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 
-class Sent:
-    """Stands for a broadcast, in this process."""
+class FakeBroadcast:
+    """A model in this process, in place of a broadcast."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def learn(batches: list[pa.RecordBatch], start: Any, how: str) -> tuple[float, float, list[Any]]:
-    """The seconds to learn some batches and to emit what was learned, and what was emitted."""
+    """The seconds to learn some batches and to report what was learned, and the reported rows."""
     from sureline.model.merge.sums import name_sums
-    from sureline.spark.partition import Job
-    from sureline.spark.partition_learning import learn_partition
+    from sureline.spark.partition import PartitionTask
 
-    job = Job(Sent(start), how, name_sums(start.model_.learner, how), False, "error", {})
+    sums = name_sums(start.model_.learner, how)
+    task = PartitionTask(FakeBroadcast(start), how, sums, False, "error", {})
     for _ in range(2):  # the first time compiles
         begun = process_time()
-        emitted = learn_partition(job, start, iter(batches))
-        first = next(emitted)
+        report = task.learn(iter(batches))
+        first = next(report)
         learned = process_time()
-        rows = [first, *emitted]
+        rows = [first, *report]
     return learned - begun, process_time() - learned, rows
 
 
 def stages_of(context: Any) -> list[Any]:
-    """What Spark counted in each stage, in order."""
+    """Spark's statistics of each stage, in order."""
     empty = context._jvm.java.util.ArrayList
     none = context._gateway.new_array(context._gateway.jvm.double, 0)
     found = context._jsc.sc().statusStore().stageList(empty(), False, False, none, empty())
@@ -70,7 +70,8 @@ def main() -> None:
 
     from sureline import TextClassifier
     from sureline.spark import SurelineClassifier
-    from sureline.spark.initial_model import know
+    from sureline.spark.initial_model import add_classes
+    from sureline.spark.sum_rows import Kind
 
     table = pq.read_table(options.file, columns=["text", options.label])
     order = np.random.default_rng(0).permutation(len(table))[: options.rows]
@@ -80,20 +81,20 @@ def main() -> None:
     print(f"{len(table):,} texts, {megabytes:.1f} MB, {classes.size} classes")
 
     batches = table.combine_chunks().to_batches(max_chunksize=10_000)
-    start = know(TextClassifier(weighting=None), classes)
-    seconds, emitting, rows = learn(batches, start, "product-prior")
+    start = add_classes(TextClassifier(weighting=None), classes)
+    seconds, reporting, rows = learn(batches, start, "product-prior")
     print(
         f"learning, per core: {megabytes / seconds:.1f} MB/s, {len(table) / seconds:,.0f} texts/s"
     )
     count = sum(len(batch) for batch in rows)
     kinds = np.concatenate([batch["kind"].to_numpy() for batch in rows])
-    weights, words = int((kinds == 0).sum()), int((kinds == 2).sum())
-    print(f"emitted: {words:,} words, {weights:,} weights; {count / emitting:,.0f} rows/s")
+    weights, words = int((kinds == Kind.WEIGHT).sum()), int((kinds == Kind.FEATURE).sum())
+    print(f"reported: {words:,} words, {weights:,} weights; {count / reporting:,.0f} rows/s")
     for part in (4, 16):
         some = table.slice(0, len(table) // part).combine_chunks().to_batches(max_chunksize=10_000)
         fewer = learn(some, start, "product-prior")[2]
-        met = sum(int((batch["kind"].to_numpy() == 2).sum()) for batch in fewer)
-        print(f"words met in {megabytes / part:.1f} MB: {met:,}")
+        met = sum(int((batch["kind"].to_numpy() == Kind.FEATURE).sum()) for batch in fewer)
+        print(f"words in {megabytes / part:.1f} MB: {met:,}")
 
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "texts.parquet")
@@ -128,7 +129,7 @@ def main() -> None:
         file = Path(folder) / "model.sureline"
         model.exportTo(file)
         print(
-            f"model: {features:,} features, file of {file.stat().st_size / features:.0f} bytes a "
+            f"model: {features:,} features, file of {file.stat().st_size / features:.0f} bytes per "
             f"feature, of which {model.classifier.model_.state.table.nbytes / features:.0f} weights"
         )
         spark.stop()

@@ -1,10 +1,10 @@
-"""Which way to merge partitions, and in how many rounds: accuracy on real texts.
+"""How to merge partitions, and in how many rounds: accuracy on real texts.
 
     python benchmarks/spark/rounds.py ../shared/data/imdb.parquet --label label
 
-It does what `sureline.spark` does, without Spark: cuts the shuffled training texts into n
-partitions, trains one model on each, adds up what they learned, and starts the next round from
-the result. The file must have the columns text and split (train, test).
+It does what `sureline.spark` does, without Spark: divides the shuffled training texts into n
+partitions, trains one model on each, merges them, and starts the next round from the result.
+The file must have the columns text and split (train, test).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from sureline import AROWClassifier, TextFeatures
 from sureline.model.merge.sums import added_by, name_sums, state_from_sums
 from sureline.spark.merge import later_how
 
-# "again": later rounds are merged like the first.
-HOWS = ("product-prior", "kl", "mean", "product-prior again")
+# "all": later rounds are merged like the first.
+HOWS = ("product-prior", "kl", "mean", "product-prior all")
 
 
 def learn_round(start: Any, shards: list[Any], how: Any) -> Any:
-    """The model that a round over the shards makes of the one that it starts from."""
+    """Learn all shards, each from the same model, and merge their models."""
     learner, features = start.model_.learner, start.n_features_in_
     sums = np.zeros((features + 1, len(name_sums(learner, how)), start.model_.state.used))
     clock, counts = 0, np.zeros(3, np.int64)
@@ -53,9 +53,7 @@ def main() -> None:
     parser.add_argument("--label", default="label", help="the column of labels")
     parser.add_argument("--shards", type=int, nargs="+", default=[1, 10, 50])
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument(
-        "--hows", nargs="+", default=["product-prior", "kl", "mean", "product-prior again"]
-    )
+    parser.add_argument("--hows", nargs="+", default=HOWS)
     options = parser.parse_args()
     table = pq.read_table(options.file, columns=["text", options.label, "split"])
     texts, labels = table["text"].to_pylist(), np.array(table[options.label].to_pylist())
@@ -75,7 +73,7 @@ def main() -> None:
             model.partial_fit(X[:1], y[:1], classes=classes, sample_weight=[0.0])
             scores = []
             for number in range(options.rounds):
-                way = how.removesuffix(" again")
+                way = how.removesuffix(" all")
                 if number and way == how:
                     way = later_how(how)
                 model = learn_round(model, shards, way)

@@ -22,49 +22,21 @@ class Hadoop(NamedTuple):
 
 
 def hadoop(context: SparkContext) -> Hadoop:
-    """Access to the file systems that Spark knows.
-
-    Parameters
-    ----------
-    context : SparkContext
-        The context, whose settings say how to reach them.
-    """
+    """Access to the file systems that Spark knows."""
     jvm: Any = context._jvm
     return Hadoop(jvm.org.apache.hadoop.fs.Path, context._jsc.hadoopConfiguration())
 
 
 def declare_param(name: str, doc: str, converter: Any) -> Any:
-    """A parameter of a class of stages; every stage gets its own copy.
-
-    Parameters
-    ----------
-    name, doc : str
-        The name and the description.
-    converter : function
-        Checks and converts values.
-    """
+    """A parameter of a class of stages; `converter` checks and converts its values."""
     return Param(Params._dummy(), name, doc, typeConverter=converter)
 
 
 def set_uid(stage: Params, uid: str) -> None:
-    """Give a stage the identifier that it was saved with.
-
-    Parameters
-    ----------
-    stage : Params
-        The stage.
-    uid : str
-        The identifier.
-    """
+    """Give a stage the identifier that it was saved with."""
     stage._resetUid(uid)
 
 
 def is_classic(frame: Any) -> bool:
-    """Whether a DataFrame belongs to a classic session, not to one of Spark Connect.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The DataFrame.
-    """
+    """Whether a DataFrame belongs to a classic session, not to one of Spark Connect."""
     return hasattr(frame, "_jdf")

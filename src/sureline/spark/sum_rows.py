@@ -58,25 +58,13 @@ class Counters(NamedTuple):
 
 
 def row_schema(sums: tuple[str, ...]) -> str:
-    """The columns of the rows, as Spark writes a schema.
-
-    Parameters
-    ----------
-    sums : tuple of str
-        The names of the sums of a weight.
-    """
+    """The columns of rows with these sums, as Spark writes a schema."""
     types = zip(KEYS, ("tinyint", "bigint", "int", "binary"), strict=True)
     return ", ".join(f"{name} {kind}" for name, kind in (*types, *((s, "double") for s in sums)))
 
 
 class RowWriter:
-    """Makes batches of rows.
-
-    Parameters
-    ----------
-    sums : tuple of str
-        The names of the sums of a weight.
-    """
+    """Makes batches of rows; `sums` are the names of the sums of a weight."""
 
     def __init__(self, sums: tuple[str, ...]) -> None:
         self._sums = sums
@@ -84,17 +72,7 @@ class RowWriter:
     def weights(
         self, kind: Kind, features: Array, classes: Array, values: Array
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of several sums.
-
-        Parameters
-        ----------
-        kind : Kind
-            What the rows are about.
-        features, classes : arrays of int
-            The feature and the class of each row.
-        values : array of shape (n_rows, n_sums)
-            What is added.
-        """
+        """Rows of several sums; `values` has one row per row."""
         return self._batches(kind, features, classes, [*values.T], None)
 
     def numbers(
@@ -105,21 +83,7 @@ class RowWriter:
         classes: Array | None = None,
         names: Names | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of one sum.
-
-        Parameters
-        ----------
-        kind : Kind
-            What the rows are about.
-        features : array of int
-            The feature of each row.
-        values : array
-            What is added.
-        classes : array of int, default=None
-            The class of each row; None for kinds without.
-        names : Names, default=None
-            The name of each feature.
-        """
+        """Rows of one sum each, with the names of features where they are given."""
         sums = [values.astype(np.float64), *[np.zeros(features.size)] * (len(self._sums) - 1)]
         which = np.zeros(features.size) if classes is None else classes
         return self._batches(kind, features, which, sums, names)
@@ -144,18 +108,7 @@ class RowWriter:
 
 
 def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of rows as a few binary values, which reach the driver faster.
-
-    Parameters
-    ----------
-    batches : iterator of pyarrow.RecordBatch
-        Rows.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        One value, in Arrow's stream format, for `SummedRows`.
-    """
+    """Batches of rows as a few binary values, which reach the driver faster; see `SummedRows`."""
     waiting, size = list[pa.RecordBatch](), 0
     for batch in batches:
         waiting.append(batch)
