@@ -147,11 +147,11 @@ def test_mean_rank_leaves_out_tasks_without_any_error():
 
 def by_the_book(model, X, y, order, classes=None):
     """Predict a row, learn it, and so on, with nothing but predict and partial_fit."""
-    told = []
+    predicted = []
     for number, k in enumerate(order):
-        told.append(model.predict(X[[k]]).tolist()[0] if number else None)
+        predicted.append(model.predict(X[[k]]).tolist()[0] if number else None)
         model.partial_fit(X[[k]], y[[k]], **({} if number else {"classes": classes}))
-    return told
+    return predicted
 
 
 @pytest.mark.parametrize(("rule", "covariance"), CASES)
@@ -206,8 +206,8 @@ def test_progressive_probabilities_are_those_before_learning(texts):
     slow.partial_fit(X[:1], LABELS[:1])
     for k in range(1, n):
         known = slow.classes_.tolist()
-        told = slow.predict_proba(X[k : k + 1])[0]
-        chance.append(told[known.index(LABELS[k])] if LABELS[k] in known else 0.0)
+        probabilities = slow.predict_proba(X[k : k + 1])[0]
+        chance.append(probabilities[known.index(LABELS[k])] if LABELS[k] in known else 0.0)
         slow.partial_fit(X[k : k + 1], LABELS[k : k + 1])
     np.testing.assert_allclose(found.chance[0], chance)
     assert found.log_loss == pytest.approx(-np.log(np.maximum(chance, 1e-15)).mean())
@@ -246,10 +246,10 @@ def test_each_pass_has_its_errors_and_the_first_is_the_estimate():
     assert all(sorted(order) == list(range(len(y))) for order in found.order.tolist())
     assert found.order[0].tolist() != found.order[1].tolist()
     slow = AROWClassifier()
-    told = by_the_book(slow, X, y, found.order.ravel())
+    predicted = by_the_book(slow, X, y, found.order.ravel())
     np.testing.assert_array_equal(found.model.coef_, slow.coef_)
     second = found.predictions[1][found.order[1]].tolist()
-    assert second == told[len(y) : 2 * len(y)]
+    assert second == predicted[len(y) : 2 * len(y)]
 
 
 def test_a_curve_counts_all_and_recent_mistakes():
@@ -341,8 +341,8 @@ def test_blocks_cover_all_rows_once_and_are_predicted_before_they_are_learned(n,
     if first >= n:
         return
     blocks = growing_blocks(n, first=first, growth=growth, random_state=3)
-    judged = np.concatenate([test for _, test in blocks])
-    assert sorted([*blocks[0][0].tolist(), *judged.tolist()]) == list(range(n))
+    tested = np.concatenate([test for _, test in blocks])
+    assert sorted([*blocks[0][0].tolist(), *tested.tolist()]) == list(range(n))
     known = set(blocks[0][0].tolist())
     for train, test in blocks:
         assert set(train.tolist()) == known
@@ -458,9 +458,9 @@ def test_many_classes_and_labels_that_a_model_does_not_know():
     assert found.log_loss == pytest.approx(-np.log([0.6, 0.7]).mean())
     squares = [0.4**2 + 0.3**2 + 0.1**2, 0.2**2 + 0.3**2 + 0.1**2]
     assert found.brier == pytest.approx(np.mean(squares))
-    strange = calibration(chance, ["x", "y", "z"], ["a", "b", "c"])
-    assert math.isnan(strange.log_loss)
-    assert np.nansum(strange.accuracy) == 0.0
+    unknown = calibration(chance, ["x", "y", "z"], ["a", "b", "c"])
+    assert math.isnan(unknown.log_loss)
+    assert np.nansum(unknown.accuracy) == 0.0
 
 
 def test_equal_counts_make_the_bins_of_quantiles():
@@ -588,16 +588,16 @@ def test_ablation_of_texts_is_leaving_out_their_columns():
     only_words = TextFeatures(ngrams=(1, 1)).fit_transform(texts)
     plain = AROWClassifier(r=0.1, max_iter=2, random_state=5)
     alone = k_fold(plain, only_words, labels, folds=3)
-    told = feature_ablation(model.set_params(weighting=None), texts, labels, folds=3)
-    assert told[2].error == pytest.approx(alone.error)
-    # Words of judged texts alone have columns here, so that both know what a text's length is.
+    ablations = feature_ablation(model.set_params(weighting=None), texts, labels, folds=3)
+    assert ablations[2].error == pytest.approx(alone.error)
+    # Words of test texts alone have columns here, so that both know the length of a text.
     for weighting in ("nb", "idf"):
         model.set_params(weighting=weighting)
-        told = feature_ablation(model, texts, labels, folds=3)
+        ablations = feature_ablation(model, texts, labels, folds=3)
         whole = k_fold(model, texts, labels, folds=3)
         few = TextClassifier(**{**model.get_params(deep=False), "ngrams": (1, 1)})
         words = k_fold(few, texts, labels, folds=3)
-        assert [told[0].error, told[2].error] == pytest.approx([whole.error, words.error])
+        assert [ablations[0].error, ablations[2].error] == pytest.approx([whole.error, words.error])
 
 
 def test_ablation_refuses_invalid_groups():
@@ -641,5 +641,5 @@ def test_names_are_imported_when_they_are_used_and_are_not_hidden_by_modules():
 def test_other_classifiers_can_be_cross_validated():
     X = TextFeatures().fit_transform(TEXTS[:FEW])
     found = k_fold(MultinomialNB(alpha=0.01), X, LABELS[:FEW], folds=3, probabilities=True)
-    told = found.classes[found.probabilities.argmax(axis=1)]
-    assert told.tolist() == found.predictions.tolist()
+    predicted = found.classes[found.probabilities.argmax(axis=1)]
+    assert predicted.tolist() == found.predictions.tolist()

@@ -231,7 +231,7 @@ class Evaluator:
         return truth
 
     def _parse(self, label: Any) -> Any:
-        """The class that a label stands for as it is written, or the label itself."""
+        """The class that a label means as it is written, or the label itself."""
         if not isinstance(label, str):
             return label
         if label not in self._parsed:

@@ -1,25 +1,33 @@
 """Figures for papers and slides, drawn by matplotlib: labelled, and readable in greyscale.
 
-Each function returns a matplotlib figure and, given a path, saves it; the end of the name chooses
-PNG, PDF or SVG. They need the extra ``plots``: ``pip install 'sureline[plots]'``.
+Each function returns a matplotlib figure and, given a path, saves it; the format (PNG, PDF or SVG)
+is inferred from the name. They need the extra ``plots``: ``pip install 'sureline[plots]'``.
 """
 
 from __future__ import annotations
 
-import io
 import os
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sureline.data.atomic_write import atomic_write
-from sureline.errors import DataError, InvalidParameter, SurelineError
-from sureline.evaluation.report.text import clip, visible
+from sureline.errors import DataError, InvalidParameter
+from sureline.evaluation.plot_style import (
+    INK,
+    OURS,
+    PALE,
+    STYLES,
+    drawing,
+    learner_style,
+    legend_beside,
+    new_figure,
+    save_figure,
+    series_style,
+    show_name,
+    show_plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,19 +38,12 @@ if TYPE_CHECKING:
 
 Place = str | os.PathLike[str] | None
 
-INK, OURS, THEIRS, PALE = "#222222", "#1f5fbf", "#c96208", "#9db9e3"
-COLOURS = ("#1f5fbf", "#c96208", "#2a7f62", "#7a3e9d", "#555555", "#b02a4c")
-MARKERS = "osD^vPX<>"
-STYLES = ("-", "--", "-.", ":")
-FORMATS = ("png", "pdf", "svg")
-STILL = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}  # no times in files
-LETTERS = 32  # of a name on an axis
-COUNTED = 25  # so many labels leave room for a number in each cell
-NAMED = 60  # and so many for their names
+COUNTED = 25  # up to this many labels, each cell shows its count
+NAMED = 60  # up to this many, labels have their names
 
 
 def reliability_figure(found: Calibration, path: Place = None) -> Figure:
-    """Draw how often answers are right against how sure the model is, and how many there are.
+    """Draw the reliability diagram: accuracy against confidence, and the rows in each bin.
 
     Parameters
     ----------
@@ -59,8 +60,8 @@ def reliability_figure(found: Calibration, path: Place = None) -> Figure:
     bins = found.bins
     if not bins:
         raise DataError("reliability_figure: there are no rows in any bin")
-    with _drawing():
-        figure = _figure(4.6, 5.0)
+    with drawing():
+        figure = new_figure(4.6, 5.0)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
         upper.plot([0, 1], [0, 1], "--", color=INK, linewidth=1, label="perfectly calibrated")
         accuracy = np.array([each.accuracy for each in bins])
@@ -90,13 +91,13 @@ def reliability_figure(found: Calibration, path: Place = None) -> Figure:
             linewidth=0.6,
         )
         lower.set(xlabel="confidence", ylabel="rows")
-        return _done(figure, path)
+        return save_figure(figure, path)
 
 
 def learning_curve_figure(
     curves: Mapping[str, Any], path: Place = None, *, by: Literal["example", "pass"] = "example"
 ) -> Figure:
-    """Draw how the error falls while models learn.
+    """Draw the error of models during training.
 
     Parameters
     ----------
@@ -119,20 +120,18 @@ def learning_curve_figure(
     if not curves:
         raise DataError("learning_curve_figure: there are no curves to draw")
     points = {name: _points(name, curve, by) for name, curve in curves.items()}
-    with _drawing():
-        figure = _figure(5.6, 3.8)
+    with drawing():
+        figure = new_figure(5.6, 3.8)
         axes = figure.subplots()
         for k, (name, (at, error)) in enumerate(points.items()):
             axes.plot(
                 at,
                 100 * error,
                 STYLES[k % len(STYLES)],
-                color=COLOURS[k % len(COLOURS)],
-                marker=MARKERS[k % len(MARKERS)],
-                markerfacecolor="white" if k % 2 else COLOURS[k % len(COLOURS)],
                 markersize=4.5,
                 linewidth=1.4,
-                label=_name(name),
+                label=show_name(name),
+                **series_style(k),
             )
         every = np.concatenate([at for at, _ in points.values()])
         if by == "example" and every.min() > 0 and every.max() > 50 * every.min():
@@ -140,12 +139,12 @@ def learning_curve_figure(
         axes.set(ylabel="error (%)", xlabel="passes" if by == "pass" else "examples learned")
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
-        _legend_beside(axes)
-        return _done(figure, path)
+        legend_beside(axes)
+        return save_figure(figure, path)
 
 
 def confusion_figure(found: Confusion, path: Place = None) -> Figure:
-    """Draw which labels are taken for which, as shares of each true label.
+    """Draw the confusion matrix, as shares of each true label.
 
     Parameters
     ----------
@@ -164,20 +163,20 @@ def confusion_figure(found: Confusion, path: Place = None) -> Figure:
         raise DataError("confusion_figure: there are no labels")
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.nan_to_num(found.counts / found.counts.sum(axis=1, keepdims=True))
-    with _drawing():
+    with drawing():
         size = min(max(3.4, 0.36 * n + 1.6), 11.0)
-        figure = _figure(size + 0.8, size)
+        figure = new_figure(size + 0.8, size)
         axes = figure.subplots()
-        # The root of the share shows rare mistakes beside frequent right answers.
+        # The root of the share shows rare mistakes beside frequent right predictions.
         image = axes.imshow(np.sqrt(share), cmap="Greys", vmin=0.0, vmax=1.0)
-        axes.set(xlabel="answer", ylabel="true label")
+        axes.set(xlabel="predicted label", ylabel="true label")
         if n <= NAMED:
-            names = [_name(label) for label in found.labels.tolist()]
+            names = [show_name(label) for label in found.labels.tolist()]
             small = 9 if n <= COUNTED else 6
             axes.set_xticks(np.arange(n), names, rotation=90, fontsize=small)
             axes.set_yticks(np.arange(n), names, fontsize=small)
-            _plain(axes.get_xticklabels())
-            _plain(axes.get_yticklabels())
+            show_plain(axes.get_xticklabels())
+            show_plain(axes.get_yticklabels())
         if n <= COUNTED:
             for i, j in np.argwhere(found.counts > 0).tolist():
                 dark = share[i, j] > 0.3
@@ -194,7 +193,7 @@ def confusion_figure(found: Confusion, path: Place = None) -> Figure:
         ticks = [0.0, 0.01, 0.05, 0.2, 0.5, 1.0]
         bar.set_ticks(np.sqrt(ticks).tolist(), labels=[f"{tick:.0%}" for tick in ticks])
         bar.set_label("share of the true label's rows")
-        return _done(figure, path)
+        return save_figure(figure, path)
 
 
 def compare_figure(rows: Sequence[Mapping[str, Any]], path: Place = None) -> Figure:
@@ -203,7 +202,7 @@ def compare_figure(rows: Sequence[Mapping[str, Any]], path: Place = None) -> Fig
     Parameters
     ----------
     rows : sequence of mappings
-        One a learner and task: `task`, `learner`, `error` (a share), and, where they are known,
+        One per learner and task: `task`, `learner`, `error` (a share), and, where they are known,
         `deviation` of the error over folds, `seconds` of training, and `baseline`, whether the
         learner is one to compare with.
     path : str or path, default=None
@@ -234,8 +233,8 @@ def compare_figure(rows: Sequence[Mapping[str, Any]], path: Place = None) -> Fig
         raise DataError("compare_figure: there are no rows to draw")
     timed = any(row.get("seconds") for row in rows)
     most = [len(held) for held in tasks.values()]
-    with _drawing():
-        figure = _figure(8.6 if timed else 5.6, 1.1 * len(tasks) + 0.24 * sum(most) + 0.7)
+    with drawing():
+        figure = new_figure(8.6 if timed else 5.6, 1.1 * len(tasks) + 0.24 * sum(most) + 0.7)
         grid = figure.subplots(
             len(tasks), 1 + timed, squeeze=False, height_ratios=[count + 1 for count in most]
         )
@@ -243,17 +242,17 @@ def compare_figure(rows: Sequence[Mapping[str, Any]], path: Place = None) -> Fig
             ranked = sorted(held, key=lambda row: float(row["error"]))
             _errors(line[0], ranked)
             if len(tasks) > 1 or task:
-                line[0].set_title(_name(task), loc="left", fontsize=10, parse_math=False)
+                line[0].set_title(show_name(task), loc="left", fontsize=10, parse_math=False)
             if timed:
                 _seconds(line[1], ranked)
         kinds = {bool(row.get("baseline")) for row in rows}
         if len(kinds) == 2:
             marks = [
-                grid[0][0].plot([], [], color=_kind(kind)[0], **_kind(kind)[1], label=word)[0]
-                for kind, word in ((False, "online learner"), (True, "baseline"))
+                grid[0][0].plot([], [], label=name, **learner_style(baseline))[0]
+                for baseline, name in ((False, "online learner"), (True, "baseline"))
             ]
             figure.legend(handles=marks, loc="outside lower center", ncols=2, frameon=False)
-        return _done(figure, path)
+        return save_figure(figure, path)
 
 
 def errors_scatter(
@@ -265,7 +264,7 @@ def errors_scatter(
     names: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw the errors of one learner against those of another, one point a task.
+    """Draw the errors of one learner against those of another, one point per task.
 
     Parameters
     ----------
@@ -274,9 +273,9 @@ def errors_scatter(
     path : str or path, default=None
         Where to save the figure.
     labels : pair of str, default=("x", "y")
-        What the learners are called.
+        The names of the learners.
     names : sequence of str, default=None
-        What the tasks are called, written beside the points.
+        The names of the tasks, written beside the points.
     groups : sequence of str, default=None
         A group for each task; groups have markers of their own.
 
@@ -294,8 +293,8 @@ def errors_scatter(
     for what, given in (("names", names), ("groups", groups)):
         if given is not None and len(given) != first.size:
             raise DataError(f"errors_scatter: there are {first.size} tasks but {len(given)} {what}")
-    with _drawing():
-        figure = _figure(4.4, 4.4)
+    with drawing():
+        figure = new_figure(4.4, 4.4)
         axes = figure.subplots()
         top = 100 * float(max(first.max(), second.max(), 1e-3)) * 1.06
         axes.plot([0, top], [0, top], "--", color=INK, linewidth=1)
@@ -305,15 +304,14 @@ def errors_scatter(
             axes.plot(
                 100 * first[chosen],
                 100 * second[chosen],
-                MARKERS[k % len(MARKERS)],
-                color=COLOURS[k % len(COLOURS)],
-                markerfacecolor="none" if k % 2 else COLOURS[k % len(COLOURS)],
+                linestyle="none",
                 markersize=5,
-                label=_name(kind),
+                label=show_name(kind),
+                **series_style(k),
             )
         for i, name in enumerate(names or ()):
             axes.annotate(
-                _name(name),
+                show_name(name),
                 (100 * first[i], 100 * second[i]),
                 xytext=(4, 3),
                 textcoords="offset points",
@@ -322,35 +320,33 @@ def errors_scatter(
             )
         wins = int((second < first).sum()), int((second > first).sum())
         axes.set_title(
-            f"lower: {_name(labels[1])} {wins[0]}, {_name(labels[0])} {wins[1]}",
+            f"lower: {show_name(labels[1])} {wins[0]}, {show_name(labels[0])} {wins[1]}",
             fontsize=9,
             parse_math=False,
         )
         axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-        axes.set_xlabel(f"error of {_name(labels[0])} (%)", parse_math=False)
-        axes.set_ylabel(f"error of {_name(labels[1])} (%)", parse_math=False)
+        axes.set_xlabel(f"error of {show_name(labels[0])} (%)", parse_math=False)
+        axes.set_ylabel(f"error of {show_name(labels[1])} (%)", parse_math=False)
         axes.grid(alpha=0.3)
         if groups is not None:
-            _legend_beside(axes)
-        return _done(figure, path)
+            legend_beside(axes)
+        return save_figure(figure, path)
 
 
-# -- pieces ------------------------------------------------------------------------------------
+# -- parts -------------------------------------------------------------------------------------
 
 
 def _errors(axes: Axes, ranked: Sequence[Mapping[str, Any]]) -> None:
     """The errors of the learners of one task, the lowest on top."""
     for place, row in enumerate(ranked):
-        colour, marks = _kind(bool(row.get("baseline")))
         spread = row.get("deviation")
         axes.errorbar(
             100 * float(row["error"]),
             place,
             xerr=None if spread is None else 100 * float(spread),
-            color=colour,
             capsize=2.5,
             linewidth=1.0,
-            **marks,
+            **learner_style(bool(row.get("baseline"))),
         )
     _learners(axes, ranked)
     spread_known = any(row.get("deviation") is not None for row in ranked)
@@ -362,8 +358,7 @@ def _seconds(axes: Axes, ranked: Sequence[Mapping[str, Any]]) -> None:
     """Their training times."""
     for place, row in enumerate(ranked):
         if row.get("seconds"):
-            colour, marks = _kind(bool(row.get("baseline")))
-            axes.plot(float(row["seconds"]), place, color=colour, **marks)
+            axes.plot(float(row["seconds"]), place, **learner_style(bool(row.get("baseline"))))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("training time (s)")
@@ -372,17 +367,10 @@ def _seconds(axes: Axes, ranked: Sequence[Mapping[str, Any]]) -> None:
 
 def _learners(axes: Axes, ranked: Sequence[Mapping[str, Any]]) -> None:
     """Names of learners on the vertical axis."""
-    axes.set_yticks(np.arange(len(ranked)), [_name(row["learner"]) for row in ranked])
-    _plain(axes.get_yticklabels())
+    axes.set_yticks(np.arange(len(ranked)), [show_name(row["learner"]) for row in ranked])
+    show_plain(axes.get_yticklabels())
     axes.set_ylim(len(ranked) - 0.4, -0.6)
     axes.grid(axis="both", alpha=0.3)
-
-
-def _kind(baseline: bool) -> tuple[str, dict[str, Any]]:
-    """The colour and the marker of a learner."""
-    if baseline:
-        return THEIRS, {"marker": "s", "markerfacecolor": "none", "linestyle": "none"}
-    return OURS, {"marker": "o", "linestyle": "none"}
 
 
 def _points(name: str, curve: Any, by: str) -> tuple[Any, Any]:
@@ -401,73 +389,3 @@ def _points(name: str, curve: Any, by: str) -> tuple[Any, Any]:
             f"learning_curve_figure: the curve {name!r} is no pair of lists of the same length"
         )
     return at, error
-
-
-def _legend_beside(axes: Axes) -> None:
-    """A legend to the right of the axes, where it hides nothing."""
-    handles, names = axes.get_legend_handles_labels()
-    if len(handles) > 1:
-        legend = axes.legend(
-            handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False
-        )
-        _plain(legend.get_texts())
-
-
-def _name(label: Any) -> str:
-    """A label as a figure can show it; matplotlib leaves out names that begin with a line."""
-    text = clip(" ".join(visible(str(label)).split()), LETTERS)
-    return f"\u200b{text}" if text.startswith("_") else text
-
-
-def _plain(texts: Iterable[Any]) -> None:
-    """In names, a $ is a $ and begins no formula."""
-    for text in texts:
-        text.set_parse_math(False)
-
-
-def _matplotlib() -> Any:
-    """The library, or an error that says how to get it."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise SurelineError(
-            "figures need matplotlib, which is not installed; run: pip install 'sureline[plots]'"
-        ) from None
-    return matplotlib
-
-
-def _drawing() -> AbstractContextManager[Any]:
-    """Settings that do not depend on those of whoever runs this."""
-    library = _matplotlib()
-    settings = {**library.rcParamsDefault, "svg.hashsalt": "sureline", "font.size": 10}
-    settings |= {"axes.spines.top": False, "axes.spines.right": False}
-    settings.pop("backend", None)
-    context: AbstractContextManager[Any] = library.rc_context(settings)
-    return context
-
-
-def _figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _done(figure: Figure, path: Place) -> Figure:
-    """The figure, saved if there is a path."""
-    if path is None:
-        return figure
-    kind = Path(path).suffix[1:].lower()
-    if kind not in FORMATS:
-        raise InvalidParameter(
-            f"the name {os.fspath(path)!r} does not tell the format of the figure; end it in "
-            ".png, .pdf or .svg"
-        )
-    content = io.BytesIO()
-    with warnings.catch_warnings():
-        # A letter that the font lacks is drawn as a box.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(content, format=kind, dpi=200, metadata=STILL[kind])
-    with atomic_write(path) as file:
-        file.write(content.getvalue())
-    return figure

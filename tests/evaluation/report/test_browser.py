@@ -30,15 +30,15 @@ def browser() -> str:
 
 
 class Site:
-    """A folder on a server of our own, which remembers what was asked of it."""
+    """A folder on a server of our own, which records the requests."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.asked = folder, list[str]()
+        self.folder, self.requests = folder, list[str]()
         site = self
 
-        class Answer(BaseHTTPRequestHandler):
+        class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                site.asked.append(self.path)
+                site.requests.append(self.path)
                 file = site.folder / self.path.lstrip("/")
                 content = file.read_bytes() if file.is_file() else b""
                 self.send_response(200)
@@ -50,7 +50,7 @@ class Site:
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.root = f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self) -> "Site":
@@ -114,7 +114,7 @@ def test_a_report_in_a_browser(browser, tmp_path):
         page = site.folder / "page.html"
         write_report(model, texts * 5, labels[::-1] * 5, page, name=f"a {loads} model")
         shown, said = look(browser, f"{site.root}/page.html", tmp_path)
-        assert site.asked == ["/page.html"]
+        assert site.requests == ["/page.html"]
         assert said == []
         title = shown[shown.index("<title>") + 7 : shown.index("</title>")]
         assert unescape(title) == f"a {loads} model: 100.00% error"
@@ -126,10 +126,10 @@ def test_a_report_in_a_browser(browser, tmp_path):
         assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
 
         # The same, not escaped, shows that a page which does load and run things is detected.
-        site.asked.clear()
+        site.requests.clear()
         bad = f"<!doctype html><title>bad</title><p>{loads}</p>"
         (site.folder / "bad.html").write_text(bad)
         shown, said = look(browser, f"{site.root}/bad.html", tmp_path)
-        assert {"/image", "/script", "/style", "/frame", "/background"} <= set(site.asked)
+        assert {"/image", "/script", "/style", "/frame", "/background"} <= set(site.requests)
         assert "<title>hacked</title>" in shown
         assert any("ran" in line for line in said)

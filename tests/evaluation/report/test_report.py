@@ -319,18 +319,18 @@ def test_top_features_are_those_of_the_model(classes, monkeypatch):
 
 def test_contributions_add_up_to_the_lead_of_the_prediction(fitted):
     model, texts, _ = fitted
-    told = model.explain(texts[0], top=1000)
-    scores = {label: reasons.score - reasons.constant for label, reasons in told.classes.items()}
-    other = next(label for label in scores if label != told.label)
-    contributions = lead_contributions(model, texts[0], told.label, other)
+    explained = model.explain(texts[0], top=1000)
+    scores = {label: each.score - each.constant for label, each in explained.classes.items()}
+    other = next(label for label in scores if label != explained.label)
+    contributions = lead_contributions(model, texts[0], explained.label, other)
     assert sum(each.share for each in contributions) == pytest.approx(
-        scores[told.label] - scores[other]
+        scores[explained.label] - scores[other]
     )
     assert [abs(each.share) for each in contributions] == sorted(
         (abs(each.share) for each in contributions), reverse=True
     )
-    alone = lead_contributions(model, texts[0], told.label, "never seen")
-    assert sum(each.share for each in alone) == pytest.approx(scores[told.label])
+    alone = lead_contributions(model, texts[0], explained.label, "never seen")
+    assert sum(each.share for each in alone) == pytest.approx(scores[explained.label])
 
 
 @pytest.mark.parametrize("classes", [2, 3])

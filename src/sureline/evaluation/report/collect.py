@@ -71,7 +71,7 @@ class ReportData:
     model : dict
         A description of the model.
     features : list of (label, list of FeatureWeight)
-        The features with the surest weights of each class.
+        The top features of each class.
     mistakes : list of ExplainedMistake
         The most confident mistakes.
     unknown_words : UnknownWords or None

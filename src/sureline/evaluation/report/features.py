@@ -72,7 +72,7 @@ def as_batch(model: Any, X: Any) -> Batch:
 
 
 def top_features(model: Any, n: int) -> list[list[FeatureWeight]]:
-    """The features with the surest positive weights of each class, in the order of ``classes_``.
+    """The features with the most certain positive weights, of each class in ``classes_``.
 
     They are those of the model's `top_features`, found for all classes in one walk over the
     weights.

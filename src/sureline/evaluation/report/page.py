@@ -221,15 +221,16 @@ def _environment() -> Environment:
         "counted": lambda number, noun: f"{number:,} {noun}" + ("" if number == 1 else "s"),
         "fmt": format,
         "mark_class": _mark_class,
-        "plus_minus": lambda deviation: "" if deviation is None else f" ± {deviation:.2f}",
+        "plus_minus": lambda deviation: (
+            "" if deviation is None else f"\u00a0±\u00a0{deviation:.2f}"
+        ),
         "probability": _write_probability,
         "signed": _write_signed,
-        # Rounded down, so that as many rows reach it.
+        # rounded down, so that as many rows reach it
         "threshold": lambda value: f"{floor(1e4 * value) / 1e4:.4f}" if isfinite(value) else "–",
     }
     charts = (blocks_chart, coverage_chart, reliability_chart, training_chart, weight_bar)
-    for function in (*charts, write_interval):
-        environment.globals[function.__name__] = function
+    environment.globals |= {each.__name__: each for each in (*charts, write_interval)}
     return environment
 
 
@@ -249,11 +250,16 @@ def _write_signed(number: float) -> str:
     return f"{round(number, 2) + 0.0:+.2f}".replace("-", "−")
 
 
+def _write_deviation(deviation: float | None) -> str:
+    """A standard deviation after a number, on the same line; nothing if there is none."""
+    return "" if deviation is None else f"\u00a0±\u00a0{deviation:.2f}"
+
+
 def _write_probability(probability: float) -> str:
     """A probability that is never rounded to certainty."""
-    if 0.9995 <= probability < 1.0:
-        return "over 99.9%"
-    return "100%" if probability == 1.0 else f"{probability:.1%}"
+    if probability == 1.0:
+        return "100%"
+    return "over 99.9%" if probability >= 0.9995 else f"{probability:.1%}"
 
 
 def _mark_class(word: Word) -> str:
