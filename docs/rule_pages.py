@@ -1,6 +1,6 @@
-"""Writes a page for every update rule, and the table of them all, from the rules' own files.
+"""Writes a page for every update rule, and a table of all rules, from the rules' own files.
 
-`conf.py` calls `write_pages` before each build, so that a new rule file has a page at once.
+`conf.py` calls `write_pages` before each build, so a new rule file has a page at once.
 """
 
 import dataclasses
@@ -15,43 +15,43 @@ from sureline.estimators import classifier_for
 from sureline.rules import COVARIANCES, BatchRule, Rule, batch_rules, rules
 
 KINDS = {
-    "diagonal-kl": "One variance a feature: the diagonal of the precision after the step.",
-    "diagonal-l2": "One variance a feature: the diagonal of the covariance after the step.",
-    "diagonal-exact": "One variance a feature: the optimum among diagonal covariances.",
-    "full": "The whole matrix, for dense inputs of up to a few thousand features.",
+    "diagonal-kl": "One variance per feature: the diagonal of the precision after the step.",
+    "diagonal-l2": "One variance per feature: the diagonal of the covariance after the step.",
+    "diagonal-exact": "One variance per feature: the optimum among diagonal covariances.",
+    "full": "The full matrix, for dense inputs of up to a few thousand features.",
 }
-NONE = "None: Σ = I, so that there are no variances and no probabilities."
+NONE = "None: Σ = I, so there are no variances and no probabilities."
 OWN = (
-    "None: the rule keeps numbers of its own for every feature. They are not variances, so that "
-    "there are no probabilities."
+    "None: the rule keeps other numbers for every feature. They are not variances, so there are no "
+    "probabilities."
 )
 SCHEMES = {
-    "sequential": "One step a rival, each from where the step before it ended.",
-    "parallel": "All steps start from the same model, and their average is taken.",
+    "sequential": "One step per rival, each from the result of the previous one.",
+    "parallel": "All steps start from the same model and are averaged.",
     "exact": "One step for all rivals: the optimum under all their constraints at once.",
-    "one-vs-rest": "No rivals: every class learns to tell itself from all others.",
+    "one-vs-rest": "No rivals: every class learns to separate itself from all others.",
 }
 STRONGEST = (
-    "The rule compares an example with its strongest rival only, so that `competitors` must be 1 "
+    "The rule compares an example with its strongest rival only, so `competitors` must be 1 "
     'and `scheme` must be `"sequential"`; or every class with all others, by '
     '`scheme="one-vs-rest"`.'
 )
 SLOTS = (
-    "Two classes share one column, and from the third on each has its own, which scores half as "
-    "much, once with either sign. Models that are merged become one with the weights of the "
-    "merger. This makes a column with given weights."
+    "Two classes share one column. When a third arrives, each of the two gets its own, with half "
+    "the score, negated for the first. Merged models become one model with the merged weights. "
+    "This function makes a column with given weights."
 )
 WEIGHTS = {
-    "cost": "It enters the step as `c`; the differences below say how. 0 leaves the example out.",
+    "cost": "It enters the step as `c`; the differences below show how. 0 leaves the example out.",
     "relative-cost": (
-        "It enters the step as `c`, relative to the largest weight; the differences below say how. "
-        "`fit` divides all weights by the largest where that is above 1; `partial_fit` takes "
+        "It enters the step as `c`, relative to the largest weight; the differences below show "
+        "how. `fit` divides all weights by the largest if that is above 1; `partial_fit` accepts "
         "weights from 0 to 1. 0 leaves the example out."
     ),
     "share": (
-        "It is a share from 0 to 1: how far to go from the old Gaussian to the one that satisfies "
-        "the constraint. `fit` divides all weights by the largest where that is above 1; "
-        "`partial_fit` takes weights from 0 to 1. 0 leaves the example out."
+        "It is a share from 0 to 1: the fraction of the step from the old Gaussian to the one that "
+        "satisfies the constraint. `fit` divides all weights by the largest if that is above 1; "
+        "`partial_fit` accepts weights from 0 to 1. 0 leaves the example out."
     ),
 }
 KIND_OF_WEIGHT = {
@@ -61,48 +61,48 @@ KIND_OF_WEIGHT = {
 }
 PROX = "After a gradient step to (μ̃, σ̃), the terms of volume and size are minimised exactly."
 PRIMAL = (
-    "The exact solver moves in the dual; this gives the interval that a dual point stands for, the "
-    "largest curvature of the dual, and the half width where no example has been."
+    "The exact solver moves in the dual; this gives the interval of a dual point, the largest "
+    "curvature of the dual, and the half width of a feature without examples."
 )
 INDEX = """\
 # Update rules
 
-A rule says what to change when an example comes. Each is one file in `src/sureline/rules`, and each
-page here is written from that file: the problem, the real source of the step, the check that the
+A rule determines how an example changes the model. Each is one file in `src/sureline/rules`, and
+each page here is generated from that file: the problem, the source of the step, the check that the
 step is optimal, and every difference from the paper.
 
 ## Every combination
 
-The table holds all combinations of a rule, a covariance and a scheme. A cell names the schemes
-that exist: {legend}. The first three go with any number of competitors; **1** is `sequential` with
-the strongest rival only. What is not in the table does not exist; asking for it is an
-{{py:class}}`~sureline.InvalidParameter` that names what does. The scheme matters only with more
-than two classes.
+The table has all combinations of a rule, a covariance and a scheme. A cell lists the schemes
+that exist: {legend}. The first three work with any number of competitors; **1** is `sequential`
+with the strongest rival only. A combination that is not in the table does not exist; using it
+raises an {{py:class}}`~sureline.InvalidParameter` that lists those that do. The scheme matters only
+with more than two classes.
 
 {table}
 
 Rules with a mark under *none* keep no variance, so they have no `variance_`,
-`decision_distribution` or `predict_proba`. Some of them keep numbers of their own for every
+`decision_distribution` or `predict_proba`. Some of them keep other numbers for every
 feature, which are not variances either: {own}.
 
 ## The weight of an example
 
-`sample_weight` and `class_weight` multiply to the weight c of an example. What it does depends on
-the problem that the rule solves; [Concepts](../concepts.md#example-weights) tells more.
+The weight c of an example is the product of its `sample_weight` and its `class_weight`. Its effect
+depends on the problem that the rule solves; see [Concepts](../concepts.md#example-weights).
 
 {weights}
 
 ## Solved over all examples at once
 
-A box of weights is no online rule: it has no covariance and no scheme, but an interval for every
-weight, found for a whole sample. [A box of weights](../box.md) tells how to use it.
+A box of weights is not an online rule: it has no covariance and no scheme, but an interval for
+every weight, solved over a whole sample. [A box of weights](../box.md) describes how to use it.
 
 {boxes}
 
 ## More
 
-What the covariances are is told in [Concepts](../concepts.md#covariances), what the schemes do in
-[Many classes](../many-classes.md#schemes).
+[Concepts](../concepts.md#covariances) describes the covariances, and
+[Many classes](../many-classes.md#schemes) the schemes.
 
 ```{{toctree}}
 :hidden:
@@ -115,7 +115,7 @@ LABELS = ("Problem", "Symbols", "Differs", "Cite")
 
 
 def write_pages(folder: Path) -> list[Path]:
-    """Write one page a rule and `index.md` into `folder`, and drop pages of rules now gone."""
+    """Write one page per rule and `index.md` into `folder`, and remove pages of former rules."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {"index": index_page(rules())}
     pages |= {name: rule_page(rule) for name, rule in rules().items()}
@@ -155,11 +155,11 @@ def index_page(known: dict[str, Rule]) -> str:
 
 
 def weights(known: dict[str, Rule]) -> list[list[str]]:
-    """What a weight means for each rule: its kind, and the differences that speak of it."""
+    """What a weight means for each rule: its kind, and the differences that mention it."""
     rows = []
     for name, rule in known.items():
-        told = [text for text in rule.paragraphs("Differs") if WEIGHT.search(text)]
-        words = " ".join(escaped(capitalised(text)) for text in told) or "–"
+        found = [text for text in rule.paragraphs("Differs") if WEIGHT.search(text)]
+        words = " ".join(escaped(capitalised(text)) for text in found) or "–"
         rows.append([f"[`{name}`]({name}.md)", KIND_OF_WEIGHT[rule.weight], words])
     return rows
 
@@ -183,7 +183,7 @@ def schemes(rule: Rule, covariance: str) -> list[str]:
 
 
 def rule_page(rule: Rule) -> str:
-    """All that the file of `rule` tells."""
+    """The page of a rule, from its file."""
     lines = [f"# {escaped(rule.title)}", ""]
     lines += [f"Rule `{rule.name}`, in {code_path(rule.module)}.", ""]
     for text in unlabelled(rule):
@@ -215,7 +215,7 @@ def rule_page(rule: Rule) -> str:
         solving = [*rule.inlined, *dict.fromkeys(rule.joint.values())]
         lines += [*sources("The step against several rivals at once", rule, solving), ""]
     if rule.kernel is not None:
-        heading = "When a third class comes, or models are merged"
+        heading = "When a third class arrives, or models are merged"
         lines += [*sources(heading, rule, [rule.kernel.slots], SLOTS), ""]
     checks = [function for function in (rule.residual, rule.exact_residual) if function]
     if checks:
@@ -228,7 +228,7 @@ def rule_page(rule: Rule) -> str:
 
 
 def batch_page(rule: BatchRule) -> str:
-    """All that the file of a box tells."""
+    """The page of a box rule, from its file."""
     lines = [f"# {escaped(rule.title)}", ""]
     lines += [f"Rule `{rule.name}`, in {code_path(rule.module)}.", ""]
     for text in rule.paragraphs("Problem"):
@@ -273,7 +273,7 @@ def unlabelled(rule: Rule) -> Iterator[str]:
 
 
 def symbols(text: str) -> list[str]:
-    """The first sentence as a list, one symbol an item; the others as they are."""
+    """The first sentence as a list, one symbol per item; the others as they are."""
     head, *rest = re.split(r"\.\s+(?=[A-Z])", text, maxsplit=1)
     items = [f"- {escaped(item)}" for item in head.rstrip(".").split("; ")]
     return [*items, "", *map(escaped, rest)]
@@ -295,7 +295,7 @@ def offered(rule: Rule | BatchRule) -> list[str]:
 
 
 def choice(rule: Rule, name: str, words: tuple[str, ...]) -> list[str]:
-    """The row of a parameter that is a word; its sentence stands in the class."""
+    """The row of a parameter that is a word; its description is in the class."""
     fields: Any = dataclasses.fields(classifier_for(rule.name))  # type: ignore[arg-type]
     (field,) = [field for field in fields if field.name == name]
     among = " or ".join(f"`{python(word)}`" for word in words)
@@ -303,12 +303,12 @@ def choice(rule: Rule, name: str, words: tuple[str, ...]) -> list[str]:
 
 
 def many_classes(rule: Rule) -> list[str]:
-    """Which schemes the rule has; the table of covariances tells with which of them."""
+    """Which schemes the rule has; the table of covariances shows with which of them."""
     if not rule.several:
         return [f"**Many classes.** {STRONGEST}"]
-    told = "An example is compared with as many rivals as `competitors` says."
+    text = "An example is compared with `competitors` rivals."
     rows = [[f"`{name}`", SCHEMES.get(name, "")] for name, kept in rule.schemes.items() if kept]
-    return [f"**Many classes.** {told}", "", *table(["Scheme", "What it does"], rows)]
+    return [f"**Many classes.** {text}", "", *table(["Scheme", "What it does"], rows)]
 
 
 def public(rule: Rule | BatchRule) -> bool:
@@ -368,7 +368,7 @@ def capitalised(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain words as Markdown; what stands in backticks stays code."""
+    """Plain words as Markdown; text in backticks stays code."""
     parts = text.split("`")
     for k in range(0, len(parts), 2):
         parts[k] = re.sub(r"([\\*_\[\]<>|#$])", r"\\\1", parts[k])

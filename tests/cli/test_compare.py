@@ -46,7 +46,7 @@ def test_the_table(run):
     )
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith(f"sms.csv: {ROWS} rows, 2 classes; always answering “ham” gets")
+    assert lines[0].startswith(f"sms.csv: {ROWS} rows, 2 classes; always predicting “ham” gets")
     head = next(k for k, line in enumerate(lines) if "learner" in line)
     assert lines[head].split() == ["learner", "error", "%", "±", "seconds", "passes", "settings"]
     ranked = [line.split() for line in lines[head + 1 : head + 4]]
@@ -253,7 +253,7 @@ def test_numbers_are_compared_on_too(run, tmp_path, monkeypatch):
     )
     assert code == 0
     assert "Left out: multinomial-nb, which cannot learn from features below 0." in out
-    assert "always answering" in out
+    assert "always predicting" in out
 
 
 def test_the_messages_that_come_along_can_be_compared_on(run, monkeypatch):

@@ -566,7 +566,7 @@ def test_the_demo_page(facts):
     assert len(lines) <= 40
     assert lines[0].startswith("SMS Spam Collection: 5,574 real text messages, 747 spam")
     assert f"  spam caught   {facts.spam_caught} of {facts.spam_tested}" in lines
-    wrong = f"  wrong         {facts.errors} ({facts.errors / facts.tested:.1%}); always answering"
+    wrong = f"  wrong         {facts.errors} ({facts.errors / facts.tested:.1%}); always predicting"
     assert any(line.startswith(wrong) for line in lines)
     for each in (*facts.for_spam, *facts.for_ham):
         assert f"{each.weight:+.2f} ± {each.deviation:.2f}  █" in out

@@ -40,7 +40,7 @@ def test_the_winner_is_told_as_a_command_that_runs(run):
     code, out, err = run("tune", "sms.csv", "--rule", "arow", "--rule", "pa-i", *QUICK)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith(f"sms.csv: {ROWS} rows, 2 classes; always answering “ham” gets")
+    assert lines[0].startswith(f"sms.csv: {ROWS} rows, 2 classes; always predicting “ham” gets")
     assert max(map(len, lines[:-1])) <= 80
     head = next(k for k, line in enumerate(lines) if line.split()[:1] == ["rule"])
     first = lines[head + 1].split()

@@ -206,7 +206,7 @@ def describe_rows(rows: int, classes: int, majority: Majority, judged: int | Non
     """How many rows there are, and the error of the most frequent label."""
     some = "" if judged in (None, rows) else f", {judged:,} of them judged"
     return (
-        f"{rows:,} rows{some}, {classes} classes; always answering “{majority.label}” gets "
+        f"{rows:,} rows{some}, {classes} classes; always predicting “{majority.label}” gets "
         f"{majority.error:.2%} wrong"
     )
 

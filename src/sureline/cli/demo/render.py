@@ -35,7 +35,7 @@ def _result(results: DemoResults) -> list[RenderableType]:
     seen = "once" if results.passes == 1 else f"{results.passes} times"
     wrong = Text.assemble(
         (f"{results.errors:,} ({results.errors / results.tested:.1%})", STRONG),
-        f"; always answering “{results.majority}” gets {results.majority_errors:,} "
+        f"; always predicting “{results.majority}” gets {results.majority_errors:,} "
         f"({results.majority_errors / results.tested:.1%}) wrong",
     )
     table = grid()
