@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from cases import CASES, make, stream
-from estimator_checks import run_check
+from estimator_checks import parametrize_with_checks, run_check
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sureline import AROWClassifier, PAClassifier
 from sureline.rules import rules

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import several, stream
-from estimator_checks import run_check
+from estimator_checks import parametrize_with_checks, run_check
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sureline import BoxClassifier, DataError, InvalidParameter
 
