@@ -3,7 +3,7 @@
     python benchmarks/spark/figures.py ../shared/data/imdb.parquet --label label
 
 The file must have a column of texts, ``text``. Times are processor times, which other work on the
-machine does not change: those of learning and reporting are measured in this process, those of
+machine does not change: those of learning and emitting are measured in this process, those of
 summing by Spark's executor.
 """
 
@@ -31,7 +31,7 @@ class FakeBroadcast:
 
 
 def learn(batches: list[pa.RecordBatch], start: Any, how: str) -> tuple[float, float, list[Any]]:
-    """The seconds to learn some batches and to report what was learned, and the reported rows."""
+    """The seconds to learn some batches and to emit what was learned, and the emitted rows."""
     from sureline.model.merge.sums import name_sums
     from sureline.spark.partition import PartitionTask
 
@@ -39,10 +39,10 @@ def learn(batches: list[pa.RecordBatch], start: Any, how: str) -> tuple[float, f
     task = PartitionTask(FakeBroadcast(start), how, sums, False, "error", {})
     for _ in range(2):  # the first time compiles
         begun = process_time()
-        report = task.learn(iter(batches))
-        first = next(report)
+        emitted = task.learn(iter(batches))
+        first = next(emitted)
         learned = process_time()
-        rows = [first, *report]
+        rows = [first, *emitted]
     return learned - begun, process_time() - learned, rows
 
 
@@ -82,14 +82,14 @@ def main() -> None:
 
     batches = table.combine_chunks().to_batches(max_chunksize=10_000)
     start = add_classes(TextClassifier(weighting=None), classes)
-    seconds, reporting, rows = learn(batches, start, "product-prior")
+    seconds, emitting, rows = learn(batches, start, "product-prior")
     print(
         f"learning, per core: {megabytes / seconds:.1f} MB/s, {len(table) / seconds:,.0f} texts/s"
     )
     count = sum(len(batch) for batch in rows)
     kinds = np.concatenate([batch["kind"].to_numpy() for batch in rows])
     weights, words = int((kinds == Kind.WEIGHT).sum()), int((kinds == Kind.FEATURE).sum())
-    print(f"reported: {words:,} words, {weights:,} weights; {count / reporting:,.0f} rows/s")
+    print(f"emitted: {words:,} words, {weights:,} weights; {count / emitting:,.0f} rows/s")
     for part in (4, 16):
         some = table.slice(0, len(table) // part).combine_chunks().to_batches(max_chunksize=10_000)
         fewer = learn(some, start, "product-prior")[2]

@@ -42,11 +42,11 @@ def batches_of(texts, labels, size=7):
         yield pa.RecordBatch.from_arrays(columns, ["input", "label"])
 
 
-def sum_rows(reports, sums):
+def sum_rows(emitted, sums):
     """What Spark's ``groupBy().sum()`` does, packed and unpacked."""
     from sureline.spark.sum_rows import KEYS, SummedRows, pack
 
-    table = pa.Table.from_batches([batch for each in reports for batch in each])
+    table = pa.Table.from_batches([batch for each in emitted for batch in each])
     summed = table.group_by(list(KEYS)).aggregate([(name, "sum") for name in sums])
     order = [*KEYS, *(f"{name}_sum" for name in sums)]
     packed = pack(iter(summed.select(order).to_batches(max_chunksize=100)))
@@ -343,12 +343,12 @@ def test_partitions_of_vectors_become_their_merge():
     start = AROWClassifier()
     start.partial_fit(X[:1], y[:1], classes=[-1.0, 1.0], sample_weight=[0.0])
     task = partition_task(start, "kl")
-    reports, weight = [], np.linspace(0.5, 2.0, 60)
+    emitted, weight = [], np.linspace(0.5, 2.0, 60)
     for k in range(2):
         columns = [vectors(X[k::2].tolist(), 5), pa.array(y[k::2]), pa.array(weight[k::2])]
         batch = pa.RecordBatch.from_arrays(columns, ["input", "label", "weight"])
-        reports.append(task.learn(iter([batch])))
-    ours = build_merged(start, "kl", sum_rows(reports, task.sums))
+        emitted.append(task.learn(iter([batch])))
+    ours = build_merged(start, "kl", sum_rows(emitted, task.sums))
     models = [
         AROWClassifier().partial_fit(X[k::2], y[k::2], [-1.0, 1.0], weight[k::2]) for k in range(2)
     ]
@@ -360,7 +360,7 @@ def test_partitions_of_vectors_become_their_merge():
         list(task.learn(iter([batch])))
 
 
-def test_a_partition_without_rows_reports_nothing_and_an_unknown_label_is_refused():
+def test_a_partition_without_rows_emits_nothing_and_an_unknown_label_is_refused():
     task = partition_task(with_classes(TextClassifier(), ["x", "y"]), "kl")
     assert list(task.learn(iter([]))) == []
     with pytest.raises(DataError, match="the label 'z' is not among the classes, which are 'x', "):

@@ -1,8 +1,8 @@
-"""The parameters of the classifier and of its models, as `pyspark.ml` knows parameters.
+"""The parameters of the classifier and of its models, as `Param` objects of `pyspark.ml`.
 
-What an update rule takes comes from the registry of rules, all other options of the library from
-their declarations in `sureline.options`. Names are the library's, in Spark's manner:
-``initial_variance`` is ``initialVariance``.
+The parameters of update rules come from the registry of rules, all other options of the library
+from their declarations in `sureline.options`. Names are spelled as in Spark: ``initial_variance``
+is ``initialVariance``.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def as_number_or_auto(value: Any) -> Any:
 
 
 def camel(name: str) -> str:
-    """A name in Spark's manner.
+    """A name as Spark spells it.
 
     Parameters
     ----------
     name : str
-        A name in Python's manner.
+        A name as Python spells it.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def camel(name: str) -> str:
 
 
 def _of_rules() -> dict[str, Any]:
-    """The parameters of all rules, by their names in Python's manner."""
+    """The parameters of all rules, by their names in Python."""
     made = dict[str, Any]()
     for rule in rules().values():
         for parameter in rule.parameters:
@@ -217,7 +217,7 @@ class Parameters(
         "how",
         "How the models of the partitions are merged: 'product-prior', 'kl', 'product' or 'mean'; "
         "by default 'product-prior' where the rule keeps variances, otherwise 'mean'. Rounds after "
-        "the first go over examples that have been counted, and merge by 'kl' instead of either "
+        "the first start from a model that has learned, and are merged by 'kl' instead of either "
         "product.",
         TypeConverters.toString,
     )
@@ -234,7 +234,7 @@ class Parameters(
     )
     shuffle = declare_param(
         "shuffle",
-        "Whether rows are shuffled first: 'none', they are learned as they come; 'partition', "
+        "Whether rows are shuffled first: 'none', they keep their order; 'partition', "
         "within each partition; 'all', between partitions as well, which sends all data over the "
         "network. The order depends on the rows and the seed alone.",
         TypeConverters.toString,

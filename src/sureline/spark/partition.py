@@ -1,4 +1,4 @@
-"""What an executor does with one partition: learn its rows, and report what was learned."""
+"""What an executor does with one partition: learn its rows, and emit what was learned."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PartitionTask:
     names: dict[str, str]
 
     def learn(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Learn the rows of a partition in order, and report what was learned.
+        """Learn the rows of a partition in order, and emit what was learned.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class PartitionTask:
         if not rows:
             return
         write = RowWriter(self.sums)
-        yield from Changes(start.model_, model.model_, self.how, write).report()
+        yield from Changes(start.model_, model.model_, self.how, write).rows()
         state, begun = model.model_.state, start.model_.state
         updates, mistakes, seen = (state.counts - begun.counts).tolist()
         counters = Counters(
@@ -119,7 +119,7 @@ class Changes:
         self._fingerprints: Array | None = None
         self._origin: Array | None = None
 
-    def report(self) -> Iterator[pa.RecordBatch]:
+    def rows(self) -> Iterator[pa.RecordBatch]:
         """Rows about features, weights, class counts and the calibrator."""
         columns = getattr(self._model, "columns", None)
         if isinstance(columns, Hashing):

@@ -1,4 +1,4 @@
-"""The rows in which partitions report what they add to sums, and their way to the driver.
+"""The rows that partitions emit to be summed, and their way to the driver.
 
 A row has a kind, a feature, a class, perhaps a name, and what is added: for a weight precision ×
 mean and precision, or whatever `sureline.model.merge.sums` sums, for other kinds one number. Spark
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 KEYS = ("kind", "feature", "class", "name")
-BATCH_ROWS = 2**16  # rows of a batch that a partition reports
+BATCH_ROWS = 2**16  # rows of a batch that a partition emits
 PACKED_ROWS = 2**18  # rows that are sent to the driver at a time
 
 
