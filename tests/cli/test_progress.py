@@ -25,7 +25,7 @@ from sureline.cli.train.progress import (
 from sureline.cli.values import parse_value
 from sureline.data import Batch
 from sureline.estimators.validation import choose_rule
-from sureline.model.linear import Counts
+from sureline.model.predictions import Counts
 from sureline.rules import rules
 
 

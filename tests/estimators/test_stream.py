@@ -8,17 +8,16 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sureline import AROWClassifier, DataError, InvalidParameter, PAClassifier, TextClassifier
 from sureline.data import Batch, NamedFeatures, Reader
+from sureline.data.label_values import read_label, typed_labels
 from sureline.estimators import classifier_for
 from sureline.estimators.stream import (
-    Counts,
     StreamTrainer,
     check_kind,
     count_features,
     predict_batch,
-    read_label,
-    typed_labels,
 )
 from sureline.model.learner import AGAIN
+from sureline.model.predictions import Counts
 from sureline.rules import rules
 
 TEXTS = [

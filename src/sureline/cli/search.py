@@ -18,9 +18,9 @@ from sureline.cli.screen import message_console, say, warn
 from sureline.cli.settings import settable
 from sureline.cli.values import parse_value, write_value
 from sureline.data import Reader
+from sureline.data.label_values import typed_labels
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures, classifier_for
-from sureline.estimators.stream import typed_labels
 from sureline.estimators.validation import check_stream_parameters, choose_learner, choose_rule
 from sureline.evaluation import Majority
 from sureline.evaluation.search.candidates import Candidate

@@ -28,7 +28,8 @@ from sureline.estimators.validation import (
     stream_weights,
 )
 from sureline.model.learner import AGAIN, NEW, Examples, Learner, Turn
-from sureline.model.linear import LinearModel, winners
+from sureline.model.linear import LinearModel
+from sureline.model.predictions import winners
 from sureline.options import OnlineOptions
 
 

@@ -18,8 +18,9 @@ from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
 from sureline.model.learner import Floats
-from sureline.model.linear import INTERCEPT, LinearModel, reported, winners
+from sureline.model.linear import INTERCEPT, LinearModel
 from sureline.model.lock import ReadWriteLock
+from sureline.model.predictions import reported, winners
 
 F = TypeVar("F")
 A = TypeVar("A")

@@ -6,7 +6,6 @@ of features grows as larger ones come.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sureline.data import Batch, as_labels
+from sureline.data.label_values import typed_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.input_rows import as_rows
 from sureline.estimators.online import OnlineClassifier
@@ -26,10 +26,9 @@ from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_stream_parameters, stream_weights
 from sureline.features.rows import Rows
 from sureline.model.learner import COUNT_ONLY, NEW, Floats, Turn
-from sureline.model.linear import Counts, LinearModel, Predictions
+from sureline.model.linear import LinearModel
+from sureline.model.predictions import Counts, Predictions
 
-WHOLE = re.compile(r"[-+]?\d+(?:\.0*)?", re.ASCII)
-BOOLEANS = {"true": True, "false": False}
 Classifier = TextClassifier | OnlineClassifier
 
 
@@ -371,61 +370,3 @@ def _labels_of(batch: Batch) -> NDArray[Any]:
 def _weights_of(batch: Batch) -> Floats:
     """How much each row of a batch counts; 1 by default."""
     return np.ones(len(batch)) if batch.weight is None else batch.weight
-
-
-def typed_labels(words: Sequence[str], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Labels written as text, as values of the kind that a model or an input has.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The labels as people write them.
-    kind : dtype
-        What they are to become: text, whole numbers, floats or booleans.
-
-    Returns
-    -------
-    array
-        The labels; an InvalidParameter where one cannot be such a value.
-    """
-    if kind.kind in "USOT":
-        return np.array(list(words), dtype=object if kind.kind == "O" else None)
-    values = [read_label(word, kind) for word in words]
-    for word, value in zip(words, values, strict=True):
-        if value is None:
-            are = {"i": "whole numbers", "u": "whole numbers", "f": "numbers", "b": "true or false"}
-            raise InvalidParameter(
-                f"the class {word!r} was named, but the labels of the input are "
-                f"{are.get(kind.kind, str(kind))}; name such, or read labels as text "
-                "(label_type='text')"
-            )
-    return np.array(values, dtype=kind)
-
-
-def read_label(word: str, kind: np.dtype[Any]) -> Any:
-    """A label written as text as a value of a kind, or None if it is none.
-
-    Parameters
-    ----------
-    word : str
-        The label as written.
-    kind : dtype
-        Text, whole numbers, floats or booleans.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sureline.estimators.stream import read_label
-    >>> read_label("+1.0", np.dtype(int)), read_label("one", np.dtype(int))
-    (1, None)
-    """
-    if kind.kind in "USOT":
-        return word
-    if kind.kind == "b":
-        return BOOLEANS.get(word.lower())
-    if kind.kind in "iu":
-        return int(word.partition(".")[0]) if WHOLE.fullmatch(word) else None
-    try:
-        return float(word)
-    except ValueError:
-        return None

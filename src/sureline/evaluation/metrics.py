@@ -23,8 +23,8 @@ from sklearn.metrics import (
 )
 
 from sureline.data import as_labels
+from sureline.data.label_values import read_label
 from sureline.errors import DataError
-from sureline.estimators.stream import read_label
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

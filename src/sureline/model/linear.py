@@ -8,7 +8,7 @@ classes are always reported as one score for the second, whether they share a co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,47 +17,16 @@ from scipy.special import ndtr
 from sureline.errors import DataError, InvalidParameter
 from sureline.features.rows import Rows
 from sureline.model.explanation import ClassExplanation, Contribution, Explanation
+from sureline.model.label_columns import columns_of, find_arrivals
 from sureline.model.learner import NEW, Examples, Floats, Integers, Learner, Turn, chances
 from sureline.model.lock import ReadWriteLock
+from sureline.model.predictions import Counts, Labels, Predictions, reported, winners
 from sureline.model.state import State
 
-Labels = NDArray[Any]
 # How many nonzeros of two classes are learned or scored in about a millisecond.
 NONZEROS_PER_CHUNK = 2.0**15
 INTERCEPT = np.zeros(1, np.int64)  # the row of the constant feature
 NO_LABELS: Labels = np.zeros(0, np.int64)
-
-
-class Counts(NamedTuple):
-    """How many examples were learned, changed the model, and were wrong just before."""
-
-    seen: int = 0
-    updates: int = 0
-    mistakes: int = 0
-
-
-class Predictions(NamedTuple):
-    """What a model predicts for some rows.
-
-    Parameters
-    ----------
-    label : array of shape (n,)
-        The class of the highest mean score.
-    probability : array of shape (n,) or None
-        The probability of that class; None where the rule keeps no variances.
-    margin : array of shape (n,)
-        The mean score of that class; of two classes, by how much it leads.
-    variance : array of shape (n,) or None
-        The variance of that score; None where the rule keeps none.
-    probabilities : array of shape (n, n_classes) or None
-        The probability of every class, in the order of ``classes``.
-    """
-
-    label: Labels
-    probability: Floats | None
-    margin: Floats
-    variance: Floats | None
-    probabilities: Floats | None
 
 
 class LinearModel:
@@ -182,7 +151,7 @@ class LinearModel:
             self._check_label_kind(known, y)
         state = self.state.writeable() if self.fitted else self.fresh_state(features, 0)
         kept = np.flatnonzero(weight > 0)
-        arrivals = _arrivals(np.concatenate([labels, named]), y[kept])
+        arrivals = find_arrivals(np.concatenate([labels, named]), y[kept])
         # Refused before anything is learned.
         limit, total = self.memory_limit_gb, labels.size + named.size + len(arrivals)
         columns = total if total > 2 else 1
@@ -446,37 +415,3 @@ class LinearModel:
                 rest=float(shares.sum() - shares[order].sum()),
             )
         return Explanation(text, label, explained[label].probability, explained)
-
-
-def winners(scores: Floats) -> NDArray[np.intp]:
-    """The class of the highest score in each row; of equal ones, the first."""
-    if scores.shape[1] == 1:
-        return (scores[:, 0] > 0).astype(np.intp)
-    return np.asarray(np.argmax(scores, axis=1))
-
-
-def reported(scores: Floats) -> Floats:
-    """Scores as they are reported: one per row for one or two classes."""
-    if scores.shape[1] == 2:
-        return scores[:, 1] - scores[:, 0]
-    return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def columns_of(y: Labels, labels: Labels) -> NDArray[np.intp]:
-    """The position of each of `y` among some labels; any position for one that is not there."""
-    order = np.argsort(labels)
-    return order[np.minimum(np.searchsorted(labels, y, sorter=order), labels.size - 1)]
-
-
-def _arrivals(known: Labels, y: Labels) -> list[tuple[int, Labels]]:
-    """The labels in `y` that are not `known`, in order, each with its first row."""
-    if y.size == 1 and y.item() in known.tolist():
-        return []
-    unknown = np.arange(y.size)
-    if known.size:
-        unknown = np.flatnonzero(known[columns_of(y, known)] != y)
-    if not unknown.size:
-        return []
-    new, first_rows = np.unique(y[unknown], return_index=True)
-    order = np.argsort(first_rows)
-    return [(int(unknown[first_rows[k]]), new[k : k + 1]) for k in order]

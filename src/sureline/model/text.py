@@ -15,7 +15,8 @@ from sureline.features.tokenizer import TokenizedTexts, Tokenizer
 from sureline.features.vocabulary import KEPT_SHARE, Vocabulary, largest
 from sureline.model.explanation import Explanation, FeatureWeight, lower_bound
 from sureline.model.learner import Floats, Learner
-from sureline.model.linear import Labels, LinearModel
+from sureline.model.linear import LinearModel
+from sureline.model.predictions import Labels
 from sureline.model.state import State
 
 TWO_CLASSES, WEIGHT_ONE = np.arange(2), np.ones(1)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sureline.data.label_values import read_label
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
-from sureline.estimators.stream import read_label
 from sureline.features.rows import Rows
 from sureline.model.explanation import Contribution, Explanation, spread_over_words
 from sureline.model.linear import LinearModel

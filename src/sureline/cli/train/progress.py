@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from sureline.cli.screen import REFRESH, clock, percent, rounded
-from sureline.model.linear import Counts
+from sureline.model.predictions import Counts
 
 HEADER = (
     f"{'examples':>12} {'classes':>7} {'features':>11} {'error':>9} {'since':>9} {'changing':>9}"

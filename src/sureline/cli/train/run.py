@@ -24,11 +24,12 @@ from sureline.cli.train.interrupt import DeferredInterrupt
 from sureline.cli.train.plan import Plan
 from sureline.cli.train.progress import Progress, Status, difference
 from sureline.data import Batch, Reader, as_labels
+from sureline.data.label_values import typed_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.file import save
-from sureline.estimators.stream import StreamTrainer, typed_labels
+from sureline.estimators.stream import StreamTrainer
 from sureline.model.learner import AGAIN, COUNTED, NEW, Turn
-from sureline.model.linear import Counts
+from sureline.model.predictions import Counts
 
 
 @dataclass

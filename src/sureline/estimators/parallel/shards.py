@@ -17,8 +17,9 @@ from sureline.errors import InvalidParameter
 from sureline.estimators.parallel.thread_pool import ThreadPool
 from sureline.features.rows import Rows
 from sureline.model.learner import NEW, Examples, Floats, Learner, Turn
-from sureline.model.linear import Labels, LinearModel
+from sureline.model.linear import LinearModel
 from sureline.model.merge.shards import ShardStates
+from sureline.model.predictions import Labels
 from sureline.model.state import State
 
 M = TypeVar("M", bound=LinearModel)

@@ -30,7 +30,7 @@ from sureline.evaluation.report.statistics import (
     TopMistakes,
 )
 from sureline.model.explanation import FeatureWeight
-from sureline.model.linear import Predictions
+from sureline.model.predictions import Predictions
 
 BINS = 10  # of the reliability diagram
 TOP_FEATURES = 10  # of each class

@@ -1,0 +1,57 @@
+"""What a model predicts and has counted, and how scores become labels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Labels = NDArray[Any]
+
+
+class Counts(NamedTuple):
+    """How many examples were learned, changed the model, and were wrong just before."""
+
+    seen: int = 0
+    updates: int = 0
+    mistakes: int = 0
+
+
+class Predictions(NamedTuple):
+    """What a model predicts for some rows.
+
+    Parameters
+    ----------
+    label : array of shape (n,)
+        The class of the highest mean score.
+    probability : array of shape (n,) or None
+        The probability of that class; None where the rule keeps no variances.
+    margin : array of shape (n,)
+        The mean score of that class; of two classes, by how much it leads.
+    variance : array of shape (n,) or None
+        The variance of that score; None where the rule keeps none.
+    probabilities : array of shape (n, n_classes) or None
+        The probability of every class, in the order of ``classes``.
+    """
+
+    label: Labels
+    probability: Floats | None
+    margin: Floats
+    variance: Floats | None
+    probabilities: Floats | None
+
+
+def winners(scores: Floats) -> NDArray[np.intp]:
+    """The class of the highest score in each row; of equal ones, the first."""
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.intp)
+    return np.asarray(np.argmax(scores, axis=1))
+
+
+def reported(scores: Floats) -> Floats:
+    """Scores as they are reported: one per row for one or two classes."""
+    if scores.shape[1] == 2:
+        return scores[:, 1] - scores[:, 0]
+    return scores[:, 0] if scores.shape[1] == 1 else scores
