@@ -1,4 +1,4 @@
-"""Every error that sureline raises on purpose; the lowest room, imported by all others."""
+"""Every error that sureline raises on purpose; the lowest module, imported by all others."""
 
 
 class SurelineError(Exception):

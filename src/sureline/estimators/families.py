@@ -31,7 +31,7 @@ class CWClassifier(CovarianceOptions, OnlineClassifier):
     constraint: Literal["stdev", "variance"] = option(
         "stdev",
         "What the margin is compared with: the standard deviation of the score, as the probability "
-        "asks for, or its variance, the first paper's simplification.",
+        "requires, or its variance, the first paper's simplification.",
     )
     confidence: float = by_rule()
     initial_variance: float = by_rule()

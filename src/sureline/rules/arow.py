@@ -4,7 +4,7 @@ Problem: argmin KL(N(μ, Σ) ‖ N(μᵢ, Σᵢ)) + (1/2r) max(0, 1 − y μ·x)
 example whose margin is below 1.
 
 Symbols: m = y μᵢ·x, the signed margin; v = xᵀΣᵢx, its variance; t = αv, how far the margin moves;
-E = v/r, the precision the example brings; w_p = s_p x_p², the share of feature p in v.
+E = v/r, the precision the example adds; w_p = s_p x_p², the share of feature p in v.
 
 Differs: the step is written with t and E; the numbers are those of the paper.
 
@@ -94,11 +94,11 @@ register(
                 1.0,
                 0.0,
                 float("inf"),
-                "How little an example counts: a large r learns slowly and forgives wrong labels, "
-                "a small one follows every example. With 'auto' r follows the rows: it is 6 times "
-                "the root of the share that margins below 0 have in the squares of all margins, "
+                "How little an example counts: a large r learns slowly and tolerates wrong labels, "
+                "a small one follows every example. With 'auto' it is estimated from the rows: "
+                "6 times the root of the share of margins below 0 in the squares of all margins, "
                 "each measured before the row is learned, in the first pass. That is made for "
-                "texts under weighting='nb'; on plain rows it is too large, and a number does "
+                "texts with weighting='nb'; on plain rows it is too large, and a number does "
                 "better.",
                 grid=COSTS,
                 auto=True,

@@ -1,11 +1,11 @@
 """Confidence-weighted learning with the standard-deviation constraint (CW-stdev).
 
 Problem: argmin KL(N(μ, Σ) ‖ N(μᵢ, Σᵢ)) subject to y μ·x ≥ φ √(xᵀΣx): the example just learned is
-classified right with at least the probability asked for.
+classified correctly with at least the required probability.
 
 Symbols: m = y μᵢ·x, the signed margin; v = xᵀΣᵢx, its variance; φ = Φ⁻¹(confidence);
 t = αv, how far the margin moves; u = √v⁺, the margin's deviation after the step;
-E = φt/u, the precision the example brings; w_p = s_p x_p², the share of feature p in v.
+E = φt/u, the precision the example adds; w_p = s_p x_p², the share of feature p in v.
 
 Differs: the roots of (28) and (31) are taken in a form that does not cancel.
 
@@ -13,14 +13,14 @@ Differs: in the diagonal covariances a variance never falls below 10⁻¹² time
 full covariance is rescaled when its mean variance falls below 10⁻²⁰ times that. On noisy labels the
 printed rule squares the variance with every contradiction and ends at zero.
 
-Differs: a weight c in (0, 1] goes that share of the way from the old Gaussian to the new one; the
-paper's hard constraint has no notion of a weight.
+Differs: a weight c in (0, 1] takes that fraction of the step from the old Gaussian to the new one;
+the paper's hard constraint has no notion of a weight.
 
 Differs: the exact diagonal solves (34) by Newton's method from the full-covariance root; the upper
 end of the bracket printed for bisection is not one.
 
 Differs: with many classes, the scheme "exact" cycles through the rivals' constraints, each solved
-exactly while the others stand still, until nothing moves.
+exactly while the others stay fixed, until nothing moves.
 
 Cite: Koby Crammer, Mark Dredze and Fernando Pereira. Exact convex confidence-weighted learning.
 NIPS 2008.

@@ -5,7 +5,7 @@ example is classified right is at least the confidence when y μ·x ≥ φ √(x
 makes the constraint linear in Σ.
 
 Symbols: m = y μᵢ·x, the signed margin; v = xᵀΣᵢx, its variance; φ = Φ⁻¹(confidence);
-t = αv, how far the margin moves; E = 2αφv, the precision the example brings;
+t = αv, how far the margin moves; E = 2αφv, the precision the example adds;
 w_p = s_p x_p², the share of feature p in v.
 
 Differs: the root of (18) is taken in a form that does not cancel, and α and β are kept as t = αv
@@ -13,8 +13,8 @@ and E = βv/(1 − βv), so that nothing overflows when v is tiny.
 
 Differs: in the diagonal covariances a variance never falls below 10⁻¹² times the initial one.
 
-Differs: a weight c in (0, 1] goes that share of the way from the old Gaussian to the new one; the
-paper's hard constraint has no notion of a weight.
+Differs: a weight c in (0, 1] takes that fraction of the step from the old Gaussian to the new one;
+the paper's hard constraint has no notion of a weight.
 
 Differs: the exact diagonal solves (33) by Newton's method from the full-covariance root, which
 climbs to the solution without a bracket, in place of bisection.

@@ -5,7 +5,7 @@ Problem: over means μ and linear maps A, argmin ½ (μ − μᵢ)ᵀΣᵢ⁻¹(
 example whose margin is below 1.
 
 Symbols: m = y μᵢ·x, the signed margin; v = xᵀΣᵢx, its variance; t = αv, how far the margin moves;
-E = (2C + C²v) v, the precision the example brings; w_p = s_p x_p², the share of feature p in v.
+E = (2C + C²v) v, the precision the example adds; w_p = s_p x_p², the share of feature p in v.
 
 Differs: the step is written with t and E; the paper's "project" is the covariance "diagonal-kl",
 its "drop" is "diagonal-l2", its "exact" is "diagonal-exact".
@@ -70,7 +70,8 @@ register(
                 1.0,
                 0.0,
                 float("inf"),
-                "What missing the margin costs: a small C learns slowly and forgives wrong labels.",
+                "The cost of missing the margin: a small C learns slowly and tolerates wrong "
+                "labels.",
                 grid=COSTS,
             ),
         ),

@@ -1,4 +1,4 @@
-"""The parameters, and what is made of them, that several rules share."""
+"""The parameters that several rules share, and the constants computed from them."""
 
 import math
 
@@ -15,8 +15,8 @@ CONFIDENCE = Parameter(
     0.5,
     1.0,
     "The papers' η: how probable it must be, under the distribution of weights, that an example "
-    "just learned is classified right. At 0.5 the constraint asks for nothing that the zero model "
-    "lacks, so that nothing is ever learned.",
+    "just learned is classified correctly. At 0.5 the zero model satisfies the constraint, so that "
+    "nothing is ever learned.",
     closed="left",
     grid=(0.51, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99),
 )
@@ -34,8 +34,8 @@ SLACK_COST = Parameter(
     1.0,
     0.0,
     math.inf,
-    "What missing the constraint costs: a small C forgives wrong labels, a large one comes close "
-    "to the hard constraint of CW.",
+    "The cost of missing the constraint: a small C tolerates wrong labels, a large one approaches "
+    "the hard constraint of CW.",
     grid=COSTS,
 )
 AGGRESSIVENESS = Parameter(
@@ -43,8 +43,8 @@ AGGRESSIVENESS = Parameter(
     1.0,
     0.0,
     math.inf,
-    "What missing the margin costs: a small C learns slowly and forgives wrong labels, a large one "
-    "comes close to the hard margin. Without effect for variant 0, whose margin is hard.",
+    "The cost of missing the margin: a small C learns slowly and tolerates wrong labels, a large "
+    "one approaches the hard margin. No effect for variant 0, whose margin is hard.",
     grid=COSTS,
 )
 ADAGRAD = (
@@ -56,7 +56,7 @@ ADAGRAD = (
         math.inf,
         "How strongly weights are drawn to zero; above 0, most weights are exactly 0.",
         closed="left",
-        grid=(0.0,),  # asked for to get a small model, not a better one
+        grid=(0.0,),  # used to get a small model, not a better one
     ),
     Parameter(
         "delta",

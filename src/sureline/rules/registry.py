@@ -29,10 +29,10 @@ Exact = Callable[..., float]
 # residual(m, v, t, E, a, b), or exact_residual(m, v, w, t, growth, a, b): how far the step is
 # from satisfying the conditions of the optimum, relative to the terms that should cancel.
 Residual = Callable[..., float]
-# joint(m, v_y, v_r, w_y, w_r, c, a, b, alpha, gain) -> changed: the optimum under one constraint a
+# joint(m, v_y, v_r, w_y, w_r, c, a, b, alpha, gain) -> changed: the optimum under a constraint per
 # rival. m[j] are the margins over the rivals, in ascending order, v_y and v_r[j] the variances of
-# the scores, w_y[p] and w_r[j, p] the features' shares in them (where the covariance asks for it).
-# It writes α_j, the step along Σg_j, and the precision that constraint j brings.
+# the scores, w_y[p] and w_r[j, p] the features' shares in them (where the covariance needs it).
+# It writes α_j, the step along Σg_j, and the precision that constraint j adds.
 Joint = Callable[..., bool]
 
 # Where a search looks if a parameter does not say: shares of a range, or factors on the default.
@@ -44,10 +44,10 @@ COVARIANCES = ("diagonal-kl", "diagonal-l2", "diagonal-exact", "full")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number a rule takes: its default, the range it may lie in and what it means.
+    """A number that a rule takes: its default, its range and its meaning.
 
     `grid` are the values that a search tries. Without it, they are spread over the range. `auto`
-    tells that ``"auto"`` will do: learning finds the value as rows come.
+    means that ``"auto"`` is allowed: the value is estimated from the rows.
     """
 
     name: str
@@ -125,13 +125,13 @@ def no_constants(**_: float) -> tuple[float, ...]:
 
 
 class Written:
-    """What the head of a rule's file tells."""
+    """What a rule's file declares in its docstring."""
 
     module: str
 
     @property
     def text(self) -> str:
-        """The words at the head of the rule's file."""
+        """The docstring of the rule's file."""
         return inspect.getdoc(importlib.import_module(self.module)) or ""
 
     @property
@@ -154,13 +154,13 @@ class Rule(Written):
 
     `estimator` is the class that offers the rule and `settings` what its parameters must be for
     that. `choices` are parameters that are words, of which `constants` is given the position.
-    `weight` tells what an example's weight means: ``"cost"``, it scales the cost of missing the
+    `weight` defines what an example's weight means: ``"cost"``, it scales the cost of missing the
     example and the step function sees it; ``"relative-cost"``, the same with weights relative to
     the largest; ``"share"``, how far to go from the old Gaussian to the one that satisfies a hard
-    constraint, also relative to the largest. `average` asks for the average of all weight vectors,
-    `scale_free` says that Σ → Σ/c, μ → μ/√c changes no prediction.
+    constraint, also relative to the largest. `average` means to predict with the average of all
+    weight vectors, `scale_free` that Σ → Σ/c, μ → μ/√c changes no prediction.
 
-    With many classes, `several` says whether an example may be compared with more than one rival,
+    With many classes, `several` determines whether an example may be compared with several rivals,
     `parallel` whether the steps against them may be averaged, and `joint` has, by covariance, the
     function that satisfies all of them at once; `inlined` are the functions that it calls.
     """
@@ -203,10 +203,10 @@ class Rule(Written):
 class BatchRule(Written):
     """A box of weights: an optimum over all examples at once, as its file declares it.
 
-    It is no rule of the shape margin and variance to step: it keeps an interval a feature, centre
+    It does not have the shape margin and variance to step: it keeps an interval per feature, centre
     and half width, and is solved over a whole sample. ``prox(mu, sigma, c, delta)`` is the step of
-    the stochastic method after the gradient, ``primal(p, q, C, D)`` the interval that a dual point
-    stands for, ``cost(mu, sigma, C, D)`` what an interval costs; ``start(C, D)`` is the half width
+    the stochastic method after the gradient, ``primal(p, q, C, D)`` the interval of a dual
+    point, ``cost(mu, sigma, C, D)`` what an interval costs; ``start(C, D)`` is the half width
     of an interval that no example touches, and ``steepest(D)`` the largest curvature of the dual.
     The first three are compiled, with the `inlined` functions. ``residual(mu, sigma, c, delta,
     there)`` and ``primal_residual(p, q, C, D, there)`` check the first two.
@@ -231,7 +231,7 @@ class BatchRule(Written):
 
     @property
     def schemes(self) -> dict[str, tuple[str, ...]]:
-        """None: many classes are told apart one against the rest."""
+        """None: many classes are learned one-vs-rest."""
         return {}
 
 

@@ -4,7 +4,7 @@ Problem: argmin KL(N(μ, Σ) ‖ N(μᵢ, Σᵢ)) + C max(0, φ √(xᵀΣx) −
 
 Symbols: m = y μᵢ·x, the signed margin; v = xᵀΣᵢx, its variance; φ = Φ⁻¹(confidence);
 t = αv, how far the margin moves; u = √v⁺, the margin's deviation after the step;
-E = φt/u, the precision the example brings.
+E = φt/u, the precision the example adds.
 
 Differs: the roots are taken in a form that does not cancel, and u follows from α after it is capped
 at C.

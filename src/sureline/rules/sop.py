@@ -77,7 +77,7 @@ register(
                 1.0,
                 0.0,
                 math.inf,
-                "What every M_p starts from: a large a comes close to the plain perceptron.",
+                "The initial value of every M_p: a large a approaches the plain perceptron.",
                 grid=COSTS,
             ),
         ),

@@ -65,10 +65,10 @@ class BoxClassifier(FileMixin, ClassifierMixin, BaseEstimator):
         What large weights cost: the larger square of each interval's two ends (BoW-M), which makes
         centres exactly 0, or the sum of both (BoW-S), which is smooth.
     C : float in (0, inf), default=1e-06
-        What volume is worth: a large C asks for a wide box, whose worst member must still be right,
-        and so forgives wrong labels.
+        The value of volume: a large C gives a wide box, whose worst member must still be right, and
+        so tolerates wrong labels.
     D : float in (0, inf), default=0.0001
-        What large weights cost: a large D keeps the box close to the origin.
+        The cost of large weights: a large D keeps the box close to the origin.
     loss : {'hinge', 'squared-hinge', 'huber'}, default='hinge'
         What a margin below 1 costs: the distance, its square, or the distance with the kink
         rounded off between 1/2 and 3/2.

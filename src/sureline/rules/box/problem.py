@@ -9,15 +9,15 @@ C = Parameter(
     1e-6,
     0.0,
     math.inf,
-    "What volume is worth: a large C asks for a wide box, whose worst member must still be right, "
-    "and so forgives wrong labels.",
+    "The value of volume: a large C gives a wide box, whose worst member must still be right, and "
+    "so tolerates wrong labels.",
 )
 D = Parameter(
     "D",
     1e-4,
     0.0,
     math.inf,
-    "What large weights cost: a large D keeps the box close to the origin.",
+    "The cost of large weights: a large D keeps the box close to the origin.",
 )
 
 # The Huber hinge is straight below 1 − h, 0 above 1 + h and a parabola between.
