@@ -218,7 +218,7 @@ def test_wrong_options_are_told(name, value):
 def test_wrong_bits_are_told():
     with pytest.raises(InvalidParameter, match="bits"):
         TextFeatures(features="hash", bits=40).fit(["a text"])
-    with pytest.raises(InvalidParameter, match="both None"):
+    with pytest.raises(InvalidParameter, match="neither words nor characters"):
         TextFeatures(ngrams=None).fit(["a text"])
     for name in ("min_count", "max_features"):
         with pytest.raises(InvalidParameter, match=name):

@@ -7,7 +7,11 @@ import re
 
 from sureline.cli.groups import FLAGS
 
-_PARAMETER = re.compile(r"\((\w+)=('[^']*'|\w+|\.\.\.)\)")
+# After a space or a parenthesis, but not as `--set name`: neither a path nor what the user wrote.
+_BEFORE = r"(?<=[ (])(?<!--set )(?<!--try )"
+_VALUE = r"""('[^']*'|"[^"]*"|\(\d+, \d+\)|\w+|\.\.\.)"""
+_PARAMETER = re.compile(rf"{_BEFORE}(\w+)={_VALUE}")
+_LONG_NAME = re.compile(rf"{_BEFORE}({'|'.join(name for name in FLAGS if '_' in name)})\b")
 _CLASS = re.compile(r"^(\w+Classifier|TextFeatures)(\.\w+)?: ")
 
 
@@ -27,8 +31,13 @@ def name_options(message: str) -> str:
     'skip bad rows (--skip-bad), or name the encoding (--encoding latin-1)'
     >>> name_options("TextClassifier: hash the features (features='hash')")
     'hash the features (--features hash)'
+    >>> name_options("--set max_iter: use --passes instead")
+    '--set max_iter: use --passes instead'
     """
-    return _PARAMETER.sub(_option, _CLASS.sub("", message))
+    if not message.startswith("--"):
+        message = f" {_CLASS.sub('', message)}"
+    message = _PARAMETER.sub(_option, message)
+    return _LONG_NAME.sub(lambda found: FLAGS[found.group()], message).strip()
 
 
 def _option(found: re.Match[str]) -> str:
@@ -44,6 +53,6 @@ def _option(found: re.Match[str]) -> str:
         if value == "False":
             option = option.replace("--", "--no-")
     if value in ("True", "False", "..."):
-        return f"({option})"
-    plain = value.strip("'")
-    return f"({option} {plain if re.fullmatch('[-a-z0-9]+', plain) else value})"
+        return option
+    plain = value.strip("'\"()").replace(", ", ",")
+    return f"{option} {plain if re.fullmatch('[-a-z0-9,]+', plain) else value}"

@@ -69,8 +69,8 @@ class Tokenizer:
         ngrams, chars = _pair(owner.ngrams), _pair(owner.chars)
         if ngrams is None and chars is None:
             raise InvalidParameter(
-                f"{type(owner).__name__}: ngrams and chars are both None, so that a text has no "
-                "features; give one of them, such as ngrams=(1, 2)"
+                f"{type(owner).__name__}: with neither words nor characters a text has no "
+                "features; choose one, such as ngrams=(1, 2) or chars=(3, 5)"
             )
         return cls(
             ngrams=ngrams,

@@ -31,8 +31,8 @@ class TextEstimator(FeatureOptions):
         for name in FOR_VOCABULARIES:
             if self.features == "hash" and getattr(self, name) != known[name].default:
                 raise InvalidParameter(
-                    f'{owner}: {name} goes with features="vocabulary"; with features="hash" the '
-                    "number of columns is fixed, so leave it at its default"
+                    f"{owner}: {name} needs features='vocabulary'; with features='hash' the number "
+                    "of columns is fixed, so leave it at its default"
                 )
         return Tokenizer.from_options(self)
 
