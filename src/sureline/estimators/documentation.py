@@ -20,7 +20,7 @@ from sklearn.base import ClassifierMixin
 
 from sureline.declaration import declared
 from sureline.options import OnlineOptions
-from sureline.rules import Parameter, rules
+from sureline.rules import BatchRule, Parameter, Rule, batch_rules, rules
 
 C = TypeVar("C", bound=type)
 
@@ -65,7 +65,8 @@ def documented(cls: C) -> C:
 
     Numbers that a rule declares take their default, range and sentence from the registry.
     """
-    offered = [rule for rule in rules().values() if rule.estimator == cls.__name__]
+    every: list[Rule | BatchRule] = [*rules().values(), *batch_rules().values()]
+    offered = [rule for rule in every if rule.estimator == cls.__name__]
     of_rules = {each.name: each for rule in offered for each in rule.parameters}
     for name, value in vars(cls).items():
         if isinstance(value, dataclasses.Field) and "by_rule" in value.metadata:
@@ -88,15 +89,17 @@ def documented(cls: C) -> C:
             meaning += f" None: {field.metadata['none']}"
         lines += [f"{field.name} : {kind}, default={field.default!r}", f"    {meaning}"]
     attributes = ""
-    if issubclass(cls, ClassifierMixin):
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    if issubclass(cls, ClassifierMixin) and "Attributes\n" not in doc:
         attributes = ATTRIBUTES.format(
             variances=VARIANCES if texts or "covariance" in hints else "",
             features="n_features_" if texts else "n_features_in_",
         )
         attributes += "" if texts else STOPPED
     sections = "\n".join(lines) + "\n" + attributes
-    head, examples, tail = inspect.cleandoc(cls.__doc__ or "").partition("Examples\n")
-    made.__doc__ = f"{head.rstrip()}\n\n{sections}\n{examples}{tail}"
+    following = "Attributes\n" if "Attributes\n" in doc else "Examples\n"
+    head, heading, tail = doc.partition(following)
+    made.__doc__ = f"{head.rstrip()}\n\n{sections}\n{heading}{tail}"
     return cast(C, made)
 
 

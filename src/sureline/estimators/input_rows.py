@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from sureline.errors import DataError
 from sureline.features.rows import Rows
@@ -74,14 +75,21 @@ def validate_weights(
     """The weights of n examples: finite and at least 0; not all 0, unless that is allowed."""
     if sample_weight is None:
         return np.ones(n)
-    checked: NDArray[np.float64] = _check_sample_weight(
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n, sample_weight)
+    weight: NDArray[np.float64] = check_array(
         sample_weight,
-        np.empty((n, 1)),
+        ensure_2d=False,
         dtype=np.float64,
+        order="C",
         ensure_non_negative=True,
-        allow_all_zero_weights=allow_zero,
+        input_name="sample_weight",
     )
-    return checked
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
+    if not allow_zero and not weight.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weight
 
 
 def as_rows(X: Any) -> Rows:

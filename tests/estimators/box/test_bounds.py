@@ -32,8 +32,8 @@ def boxed(mu, sigma):
     model = BoxClassifier(fit_intercept=False, tol=10.0).fit(
         np.eye(max(d, 2))[:, :d], [0, 1] + [0] * (max(d, 2) - 2)
     )
-    model._boxes = np.zeros((1, d + 1, 2))
-    model._boxes[0, 1:] = np.column_stack([mu, sigma])
+    model.box_.boxes = np.zeros((1, d + 1, 2))
+    model.box_.boxes[0, 1:] = np.column_stack([mu, sigma])
     return model
 
 
@@ -72,7 +72,7 @@ def test_long_rows_are_nearly_right(wide, narrow, worst):
     model = boxed(np.zeros(sigma.size), sigma)
     for z in (0.2, 0.7, 1.5, 2.2):
         mean = z * math.sqrt((sigma**2).sum() / 3.0)
-        model._boxes[0, 1, 0] = mean
+        model.box_.boxes[0, 1, 0] = mean
         row = np.ones((1, sigma.size))
         told = model.predict_proba(row)[0, 1]
         exact = share_of_row(mean, sigma, 1000, 1e9, np.empty(1001))[0]

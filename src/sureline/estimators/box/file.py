@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sureline.errors import InvalidParameter, ModelFileError
-from sureline.estimators.box.solver import Stream
+from sureline.estimators.box.state import BoxState, Stream
 from sureline.estimators.file import (
     name_tensors,
     parameters_from_json,
@@ -30,16 +30,17 @@ def box_parts(model: BoxClassifier) -> tuple[dict[str, Json], Tensors]:
         "estimator": type(model).__name__,
         "parameters": parameters_to_json(model),
         "labels": labels_to_json(model.classes_),
-        "constant": model._constant,
+        "constant": model.box_.constant,
         "n_iter": int(model.n_iter_),
     }
     tensors: Tensors = {}
-    if model._stream is None or model._boxes is not None:
-        tensors["boxes"] = model._table()
-    if model._stream is not None:
-        tensors |= {f"stream_{name}": getattr(model._stream, name) for name in STREAM}
-    if hasattr(model, "_seen"):
-        examples, largest, counts = model._seen
+    state = model.box_
+    if state.boxes is not None:
+        tensors["boxes"] = state.boxes
+    if state.stream is not None:
+        tensors |= {f"stream_{name}": getattr(state.stream, name) for name in STREAM}
+    if state.seen is not None:
+        examples, largest, counts = state.seen
         metadata["seen"] = [examples, largest]
         tensors["seen"] = counts
     for name in ("objective", "dual_gap"):
@@ -54,7 +55,7 @@ def box_from_parts(
     """The box classifier whose file holds these metadata and tensors."""
     model: BoxClassifier = parameters_from_json(cls, member(metadata, "parameters", dict))
     try:
-        constant = model._solver().constant
+        constant = model.make_solver().constant
     except (InvalidParameter, TypeError) as problem:
         raise ModelFileError(f"its parameters do not exist: {problem}") from None
     if metadata.get("constant") != constant:
@@ -68,11 +69,10 @@ def box_from_parts(
         raise ModelFileError("it has no boxes")
     rows = int(first.shape[1])
     shape = (several, rows, 2)
-    model.classes_, model._constant = labels, constant
+    state = BoxState(constant, _tensor(tensors, "boxes", shape) if "boxes" in tensors else None)
+    model.classes_, model.box_ = labels, state
     vars(model)["n_features_in_"] = rows - 1  # which scikit-learn declares nowhere
     model.n_iter_ = whole(metadata, "n_iter", 0, LARGEST)
-    model._boxes = _tensor(tensors, "boxes", shape) if "boxes" in tensors else None
-    model._duals = model._stream = None
     if "stream_boxes" in tensors:
         shapes: dict[str, tuple[int, ...]] = {
             "clocks": (3,),
@@ -81,16 +81,16 @@ def box_from_parts(
             "boxes": shape,
             "sums": shape,
         }
-        model._stream = Stream(
+        state.stream = Stream(
             **{name: _tensor(tensors, f"stream_{name}", shapes[name]) for name in STREAM}
         )
     if "seen" in tensors:
-        told = member(metadata, "seen", list)
-        if len(told) != 2 or not all(isinstance(each, float) for each in told):
+        seen = member(metadata, "seen", list)
+        if len(seen) != 2 or not all(isinstance(each, float) for each in seen):
             raise ModelFileError("what it has seen is not two numbers")
-        model._seen = (told[0], told[1], _tensor(tensors, "seen", (rows,)))
-    elif model._stream is None:
-        raise ModelFileError("it does not tell what it has seen")
+        state.seen = (seen[0], seen[1], _tensor(tensors, "seen", (rows,)))
+    elif state.stream is None:
+        raise ModelFileError("it has neither a stream nor a description of the examples seen")
     for name in ("objective", "dual_gap"):
         if name in metadata:
             setattr(model, f"{name}_", _figure(metadata[name], several, name))
@@ -99,7 +99,7 @@ def box_from_parts(
 
 
 def _figure(stored: Json, several: int, name: str) -> Any:
-    """A number, or one a class."""
+    """A number, or one per class."""
     if several == 1 and isinstance(stored, float):
         return stored
     if (

@@ -1,4 +1,4 @@
-"""Where the rule of a box and its kernels meet: solving one two-class problem, and streaming."""
+"""Where the rule of a box and its kernels meet: the exact solver and the stochastic one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import DataError
+from sureline.estimators.box.state import Floats, Stream
 from sureline.features.rows import Rows
 from sureline.kernels.box.solvers import (
     ASCEND,
@@ -22,7 +23,6 @@ from sureline.kernels.box.solvers import (
     WEIGH,
     DualProblem,
     DualRows,
-    StreamArrays,
     StreamProblem,
     StreamRows,
 )
@@ -30,12 +30,11 @@ from sureline.kernels.compiling import pointer
 from sureline.rules import BatchRule
 from sureline.rules.box.problem import LOSSES
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # After a pass over all examples, so many over those that are neither at 0 nor at their cap.
 INNER = 5
-# That, and a look at where it leads to, more than once in samples so small that it costs nothing.
+# That, and an extrapolation, more than once in samples so small that it costs nothing.
 TURNS = 5
 SMALL = 500
 
@@ -79,55 +78,9 @@ class Sample:
         return float(self.weight.sum())
 
 
-@dataclass
-class Stream:
-    """The state of the stochastic solver, as `StreamArrays` describes it; one box per class."""
-
-    clocks: Floats
-    counts: Floats
-    stamps: Floats
-    boxes: Floats
-    sums: Floats
-
-    @property
-    def arrays(self) -> StreamArrays:
-        """The same as the kernel takes it."""
-        return StreamArrays(self.clocks, self.counts, self.stamps, self.boxes, self.sums)
-
-    def averages(self) -> Floats:
-        """The average of all iterates, the t-th with weight t."""
-        steps = self.clocks[0]
-        if steps == 0.0:
-            return self.boxes.copy()
-        before = 0.5 * self.stamps * (self.stamps - 1.0)
-        last = 0.5 * steps * (steps + 1.0)
-        averaged: Floats = (self.sums + (last - before)[:, None] * self.boxes) / last
-        # A feature never touched has not moved, whatever rounding makes of its average.
-        averaged[:, self.stamps == 0.0] = self.boxes[:, self.stamps == 0.0]
-        return averaged
-
-    def copy(self) -> Stream:
-        """The same state in arrays of its own."""
-        return Stream(*(array.copy() for array in vars(self).values()))
-
-    def with_column(self, column: int, interval: tuple[float, float]) -> Stream:
-        """A state with one more class, whose box has been `interval` everywhere so far."""
-        before = 0.5 * self.stamps * (self.stamps - 1.0)
-        box = np.tile(np.array(interval), (self.stamps.size, 1))
-        boxes = np.insert(self.boxes, column, box, axis=0)
-        sums = np.insert(self.sums, column, before[:, None] * box, axis=0)
-        return Stream(self.clocks, self.counts, self.stamps, boxes, sums)
-
-    def with_both_sides(self) -> Stream:
-        """The state of two classes that share a box, with a box each: they mirror each other."""
-        mirror = np.array([-1.0, 1.0])
-        boxes, sums = (np.concatenate([each * mirror, each]) for each in (self.boxes, self.sums))
-        return Stream(self.clocks, self.counts, self.stamps, boxes, sums)
-
-
 @dataclass(frozen=True)
 class Solution:
-    """A box, the dual point that proves how good it is, and what both are worth."""
+    """A box, the dual point that bounds its distance from the optimum, and the values of both."""
 
     box: Floats
     a: Floats
@@ -164,7 +117,7 @@ class BoxSolver:
         return np.tile(np.array(self.start), (features + 1, 1))
 
     def untouched_cost(self, sample: Sample) -> float:
-        """What the intervals cost that no example touches, all the same."""
+        """The cost of the intervals that no example touches."""
         features = sample.counts.size - 1 + int(self.constant)
         return (features - sample.touched.size) * self.rule.cost(*self.start, self.C, self.D)
 
@@ -241,7 +194,7 @@ class BoxSolver:
         trail: Floats,
         dual: Floats,
     ) -> tuple[Floats, Floats]:
-        """Where the last passes lead to, if it is higher than where they are; Anderson's way.
+        """Extrapolate the last passes, if that leads higher than they do (Anderson acceleration).
 
         On one face of the feasible points passes in a fixed order are nearly a linear map, whose
         fixed point is a combination of the points on the way.
@@ -328,7 +281,17 @@ class BoxSolver:
 
 
 def spread(rows: Rows, boxes: Floats, constant: float) -> tuple[Floats, Floats]:
-    """x·μ and |x|·σ of every row, by class."""
+    """x·μ and |x|·σ of every row, by class.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    boxes : array of shape (n_classes, 1 + n_features, 2)
+        Centres and half widths.
+    constant : float
+        The value of the constant feature.
+    """
     means, reach = np.empty((len(rows), len(boxes))), np.empty((len(rows), len(boxes)))
     SPREAD_BOX.loop(rows.data.dtype.name)(rows, boxes, constant, means, reach)
     return means, reach
