@@ -387,7 +387,7 @@ def test_one_class_is_refused():
     ("name", "value", "words"),
     [
         ("regularizer", "mean", "regularizer must be 'max' or 'sum', got 'mean'"),
-        ("loss", "log", "loss must be 'hinge' or 'squared-hinge' or 'huber', got 'log'"),
+        ("loss", "log", "loss must be 'hinge', 'squared-hinge' or 'huber', got 'log'"),
         ("solver", 3, "solver must be 'dual' or 'comid', got 3"),
         ("dtype", "int", "dtype must be 'float32' or 'float64', got 'int'"),
         ("C", 0.0, r"C must be a number in \(0, inf\), got 0.0"),
