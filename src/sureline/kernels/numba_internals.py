@@ -6,6 +6,7 @@ changes something here, this is the one file to look at:
 - the option ``_nrt``, and the inside of a dispatcher: `_cache`, `overloads`, `entry_point`,
   `library`, `fndesc`;
 - `cpu_target`, which knows the processor;
+- `event`, which reports what is compiled;
 - `numba.core.caching`, whose classes decide where compiled code is kept and when it is stale;
 - `FunctionModel`, the memory layout of a function that is passed as an argument;
 - `cgutils`, which writes LLVM code, and the context that intrinsics are given.
@@ -18,7 +19,7 @@ from typing import Any
 
 import numba
 from numba import config, types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.registry import cpu_target
 from numba.experimental.function_type import FunctionModel
@@ -33,6 +34,7 @@ __all__ = [
     "compile_function",
     "compile_options",
     "entry_point",
+    "event",
     "insert_function",
     "machine_key",
     "row_stride",

@@ -1,4 +1,4 @@
-"""Ask for a row of the table before it is needed; worth 1.6x once the weights leave the cache."""
+"""Prefetch rows of the table; worth 1.6x once the weights no longer fit into the cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINE = 64  # bytes of a cache line
 def _prefetch_at(typing_context: Any, table: Any, row: Any, byte: Any) -> Any:
     """Touch the cache line of a byte behind the start of ``table[row]``; nothing is changed.
 
-    It is asked for to be read: several threads may look at one table.
+    It is fetched for reading: several threads may read one table.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -41,7 +41,7 @@ def _prefetch_at(typing_context: Any, table: Any, row: Any, byte: Any) -> Any:
 
 
 def _nothing(table: Any, row: int, byte: int) -> None:
-    """The stand-in where nothing is compiled."""
+    """The same in plain Python, where nothing is compiled."""
 
 
 prefetch_at: Any = _nothing if PLAIN else intrinsic(_prefetch_at)
@@ -49,19 +49,19 @@ prefetch_at: Any = _nothing if PLAIN else intrinsic(_prefetch_at)
 
 @register_jitable
 def prefetch(table: Any, row: Any) -> None:
-    """Ask for the start of ``table[row]``, all of it where that is a cache line or less."""
+    """Prefetch the start of ``table[row]``, all of it where that is a cache line or less."""
     prefetch_at(table, row, 0)
 
 
 @register_jitable
 def prefetch_columns(table: Any, row: int) -> None:
-    """Ask for all of ``table[row]``, which has a few numbers for each of many classes."""
+    """Prefetch all of ``table[row]``, which has a few numbers for each of many classes."""
     for byte in range(0, table.strides[0], LINE):
         prefetch_at(table, row, byte)
 
 
 @register_jitable
 def prefetch_row(start: int, stop: int, indices: Any, table: Any) -> None:
-    """Ask for all that the table has of a row's features."""
+    """Prefetch all entries of a row's features."""
     for k in range(start, stop):
         prefetch_columns(table, entry_at(indices, k))

@@ -1,4 +1,4 @@
-"""A look at the numbers of sparse rows before anything is learned of them."""
+"""A check of the numbers of sparse rows before anything is learned from them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ U, U4 = np.uint64, np.uint32
 def look_at_rows(indices: Any, data: Any) -> tuple[bool, bool, int]:
     """Whether there are zeros, whether all numbers are finite, and 1 + the last column.
 
-    One pass for all three: it takes as long as memory needs to bring the rows. Without its sign, a
-    negative column is a large one.
+    One pass for all three, as fast as memory delivers the rows. Without its sign, a negative column
+    is a large one.
     """
     zeros, wild, last = U4(0), U4(0), U4(0)
     for k in range(data.size):

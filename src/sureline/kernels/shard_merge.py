@@ -1,4 +1,4 @@
-"""What several copies of one table have learned by themselves, put together again."""
+"""Merging what several copies of one table, the shards, have learned by themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sureline.kernels.compiling import Kernel, array, f8, given
 
 
 def find_moved(table: Any, copy: Any, moved: Any) -> None:
-    """Mark the rows in which a copy is no longer what the table is; both are seen as words."""
+    """Mark the rows in which a copy differs from the table; both are viewed as words."""
     rows, width = table.shape
     if width == 1:
         for row in range(rows):
@@ -30,11 +30,11 @@ def find_signature(real: Any) -> Any:
     return types.void(given(word, 2), given(word, 2), array(types.uint8))
 
 
-def rejoin_rows(table: Any, copies: Any, moved: Any, prior: float, floor: float) -> None:
-    """Rejoin the rows that some copies have moved; then all copies are the same again.
+def merge_rows(table: Any, copies: Any, moved: Any, prior: float, floor: float) -> None:
+    """Merge the rows that some copies have moved; then all copies are the same again.
 
     A weight that no copy has moved is left alone. Where slot 1 is a variance, `prior` is the
-    precision that a model begins with; 0 tells that there are no variances.
+    precision that a model begins with; 0 means that there are no variances.
     """
     many, columns = copies.shape[0], table.shape[2]
     for row in range(moved.size):
@@ -80,11 +80,11 @@ def rejoin_rows(table: Any, copies: Any, moved: Any, prior: float, floor: float)
                     copies[c, row, 1, k] = table[row, 1, k]
 
 
-def rejoin_signature(real: Any) -> Any:
-    """The signature of `rejoin_rows`."""
+def merge_signature(real: Any) -> Any:
+    """The signature of `merge_rows`."""
     copies = types.Array(real, 4, "A")
     return types.void(array(real, 3), copies, given(types.uint8), f8, f8)
 
 
 FIND_MOVED = Kernel(find_moved, find_signature)
-REJOIN_ROWS = Kernel(rejoin_rows, rejoin_signature)
+MERGE_ROWS = Kernel(merge_rows, merge_signature)

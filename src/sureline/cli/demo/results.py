@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numba.core import event
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
@@ -18,6 +17,7 @@ from sureline.cli.describe import describe_model
 from sureline.cli.explain.results import cut_into_pieces
 from sureline.data import sms_spam
 from sureline.estimators import TextClassifier
+from sureline.kernels.numba_internals import event
 
 TEST_SHARE = 0.3
 SEED = 0

@@ -1,4 +1,4 @@
-"""Many bytes at a time: eight as one number, and 64 to tell words from what is between them.
+"""Many bytes at a time: eight as one number, and 64 to separate words from what is between them.
 
 The machine compares 64 bytes in a few instructions, however wide its registers are.
 """
@@ -58,10 +58,10 @@ def _every(byte: int) -> ir.Constant:
 def _fold_block(
     typing_context: Any, text: Any, place: Any, lowercase: Any, out: Any, begin: Any
 ) -> Any:
-    """Write 64 bytes of the text to `out`, ASCII letters in lower case if that is asked for.
+    """Write 64 bytes of the text to `out`, ASCII letters in lower case if `lowercase`.
 
     Returns which of them are ASCII letters, digits or underscores, and which are not ASCII: the
-    lowest bit tells of the first byte. Both arrays must reach that far.
+    lowest bit belongs to the first byte. Both arrays must reach that far.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -76,8 +76,8 @@ def _fold_block(
         words = builder.or_(builder.or_(letters, digits), underscores)
         foreign = builder.icmp_signed("<", block, _every(0))
         lower = builder.select(letters, folded, block)
-        asked = builder.trunc(arguments[2], ir.IntType(1))
-        written = builder.store(builder.select(asked, lower, block), target)
+        wanted = builder.trunc(arguments[2], ir.IntType(1))
+        written = builder.store(builder.select(wanted, lower, block), target)
         written.align = 1
         masks = [builder.bitcast(mask, EIGHT) for mask in (words, foreign)]
         return context.make_tuple(builder, signature.return_type, masks)
@@ -96,19 +96,19 @@ def _lowest_bit(typing_context: Any, marks: Any) -> Any:
 
 
 def _load8_slowly(array: Any, place: int) -> Any:
-    """The stand-in where nothing is compiled."""
+    """The same in plain Python, where nothing is compiled."""
     return U(int.from_bytes(array[place : place + 8].tobytes(), "little"))
 
 
 def _store8_slowly(array: Any, place: int, value: Any) -> None:
-    """The stand-in where nothing is compiled."""
+    """The same in plain Python, where nothing is compiled."""
     array[place : place + 8] = np.frombuffer(int(value).to_bytes(8, "little"), np.uint8)
 
 
 def _fold_block_slowly(
     text: Any, place: int, lowercase: bool, out: Any, begin: int
 ) -> tuple[Any, Any]:
-    """The stand-in where nothing is compiled."""
+    """The same in plain Python, where nothing is compiled."""
     block = np.array(text[place : place + SIZE])
     folded = block | np.uint8(0x20)
     letters = (folded >= ord("a")) & (folded <= ord("z"))
@@ -119,7 +119,7 @@ def _fold_block_slowly(
 
 
 def _lowest_bit_slowly(marks: Any) -> int:
-    """The stand-in where nothing is compiled."""
+    """The same in plain Python, where nothing is compiled."""
     return (int(marks) & -int(marks)).bit_length() - 1
 
 

@@ -30,7 +30,7 @@ from sureline.kernels.text.fingerprints import (
     joined,
 )
 
-# What the character tables tell.
+# What the character tables say.
 LOWER, WORD, WORD_AS_IS, CASED, IGNORABLE = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23, 1 << 24
 SPACE, SIGMA, FINAL_SIGMA, CAPITAL_SIGMA = 0x20, 0x3C3, 0x3C2, 0x3A3
 DOTTED_I, DOT_ABOVE = 0x130, 0x307  # the one letter whose lower case is two characters
@@ -193,23 +193,23 @@ def find_runs(
 ) -> tuple[int, bool]:
     """Find the runs of a text between ASCII characters that are in no word.
 
-    They are numbered, `runs` tells where each begins and ends in the text, and `low` gets the text
+    They are numbered, `runs` says where each begins and ends in the text, and `low` gets the text
     from `out` on, in lower case as far as it is ASCII. Also returned is whether all of it is.
     """
     edges, carry, foreign = 0, U(0), U(0)
     for place in range(start, stop, SIZE):
         at = out + place - start
         if place + SIZE <= text.size:
-            words, strange = fold_block(text, place, lowercase, low, at)
+            words, others = fold_block(text, place, lowercase, low, at)
         else:
             for k in range(SIZE):
                 low[at + k] = text[place + k] if place + k < stop else SPACE
-            words, strange = fold_block(low, at, lowercase, low, at)
-        marks = words | strange
+            words, others = fold_block(low, at, lowercase, low, at)
+        marks = words | others
         if stop - place < SIZE:
             inside = (ONE << U(stop - place)) - ONE
-            marks, strange = marks & inside, strange & inside
-        foreign |= strange
+            marks, others = marks & inside, others & inside
+        foreign |= others
         changes = marks ^ ((marks << ONE) | carry)
         carry = marks >> U(SIZE - 1)
         while changes:
@@ -337,7 +337,7 @@ def find_words(
 ) -> tuple[int, int]:
     """Write the words of a text to `low` from `out` on; return the place behind and their number.
 
-    `spans` tells where each word lies in `low` and in the text.
+    `spans` says where each word lies in `low` and in the text.
     """
     # Behind all that words can take: a letter grows by half at most when it becomes small.
     folded = out + 2 * (stop - start) + SIZE
@@ -377,7 +377,7 @@ def join_neighbours(
     """Fingerprints of some words from `begun` on, alone and with up to `longest` - 1 behind them.
 
     ``chains[n * BLOCK + k]`` is that of the k-th with n more. They are made in advance, many at a
-    time: whoever guesses wrongly whether a feature is new would have to wait for each.
+    time: a wrong guess of the processor whether a feature is new would delay each.
     """
     for k in range(many):
         chains[U(k)] = word_keys[U(begun + k)]
@@ -490,8 +490,8 @@ def read_texts(
 ) -> int:
     """The features of each text, in the order in which it first has them.
 
-    `starts` and `lengths` tell where in `low` a feature's name lies; a negative length marks
-    characters. The caller has made room for the most there can be. Returns the number of words of
+    `starts` and `lengths` say where in `low` a feature's name lies; a negative length marks
+    characters. The caller has allocated for the most there can be. Returns the number of words of
     the last text, whose `spans` are left behind.
     """
     out, size, count = 0, 0, 0
@@ -584,7 +584,7 @@ def read_texts_signature(real: Any) -> Any:
 
 
 def fill_stops(keys: Any, stops: Any) -> None:
-    """Put the fingerprints of stop words into an empty table with room for more than these."""
+    """Put the fingerprints of stop words into an empty table larger than these."""
     last = stops.size - 1
     for k in range(keys.size):
         slot = np.int64(keys[k] >> U(32)) & last
@@ -599,7 +599,7 @@ def fill_stops_signature(real: Any) -> Any:
 
 
 def find_fingerprints(text: Any, offsets: Any, low: Any, kind: Any, keys: Any) -> None:
-    """The fingerprint of each of some names, as they stand."""
+    """The fingerprint of each of some names, unchanged."""
     for t in range(offsets.size - 1):
         length = offsets[t + 1] - offsets[t]
         for k in range(length):

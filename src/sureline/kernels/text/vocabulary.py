@@ -1,8 +1,8 @@
 """From features' fingerprints to columns: a table that grows, or a fold to a fixed number.
 
-The table has two numbers a place, a fingerprint and what it stands for: 1 + its column, or, while
-a feature has not been seen often enough for a column, how often, counted down from 2^64. Numbers
-from files are never trusted: a place that stands for no column there is counts as unknown.
+The table has two numbers per place, a fingerprint and its meaning: 1 + its column, or, while a
+feature has not been seen often enough for a column, how often, counted down from 2^64. Numbers from
+files are never trusted: a place that means a column that does not exist counts as unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sureline.kernels.prefetch import prefetch
 from sureline.kernels.text.byte_vectors import load8, store8
 from sureline.kernels.text.fingerprints import ONE, U
 
-AHEAD = 32  # how many features ahead a place of the table is asked for
+AHEAD = 32  # how many features ahead a place of the table is prefetched
 HALF = U(1 << 63)
 
 # What `sizes` holds: features, places taken, bytes of names; a fold has, in place of the places,
@@ -59,7 +59,7 @@ def scale(values: Any, start: int, stop: int, normalize: bool) -> None:
 
 @register_jitable
 def place_of(table: Any, keys: Any, k: int, stop: int) -> Any:
-    """Where the search for the k-th of some features begins; that of a later one is asked for."""
+    """Where the search for the k-th of some features begins; that of a later one is prefetched."""
     mask = U(table.shape[0] - 1)
     prefetch(table, np.int64(keys[U(min(k + AHEAD, stop - 1))] & mask))
     return keys[U(k)] & mask
@@ -69,7 +69,7 @@ def place_of(table: Any, keys: Any, k: int, stop: int) -> Any:
 def keep_name(
     column: int, low: Any, start: int, length: int, sizes: Any, ends: Any, names: Any
 ) -> None:
-    """Remember the name of the newest feature; a byte 1 before it tells that it is characters."""
+    """Remember the name of the newest feature; a byte 1 before it marks characters."""
     place = sizes[NAMED]
     if length < 0:
         names[place] = 1
@@ -107,8 +107,8 @@ def enter_rows(
 ) -> int:
     """Turn rows of fingerprints into rows of columns, and give new features theirs.
 
-    Returns the row before which it stopped, because there may be no room for what it brings or
-    because there are `most` features; -1 if the table is damaged.
+    Returns the row before which it stopped, because there may be too little memory for its features
+    or because there are `most` features; -1 if the table is damaged.
     """
     mask = U(table.shape[0] - 1)
     size = out_indptr[0]
@@ -140,11 +140,11 @@ def enter_rows(
             if table[place, 0] == U(0):
                 table[place, 0] = key
                 sizes[TAKEN] += 1
-            stands = table[place, 1]
-            if stands == U(0) or stands > HALF:  # no column so far
-                stands -= ONE
-                table[place, 1] = stands
-                if U(0) - stands < U(least):
+            meaning = table[place, 1]
+            if meaning == U(0) or meaning > HALF:  # no column so far
+                meaning -= ONE
+                table[place, 1] = meaning
+                if U(0) - meaning < U(least):
                     continue
                 column = sizes[FEATURES]
                 sizes[FEATURES] = column + 1
@@ -152,7 +152,7 @@ def enter_rows(
                 seen[column] = least - 1
                 keep_name(column, low, starts[k], lengths[k], sizes, ends, names)
             else:
-                column = np.int64(stands) - 1
+                column = np.int64(meaning) - 1
                 if column >= sizes[FEATURES]:
                     continue
             prefetch(seen, column)
@@ -188,7 +188,7 @@ def look_up_rows(
     columns: Any,
     values: Any,
 ) -> None:
-    """Turn rows of fingerprints into rows of columns; strange ones get `unknown`, if >= 0."""
+    """Turn rows of fingerprints into rows of columns; unknown ones get `unknown`, if >= 0."""
     mask = U(table.shape[0] - 1)
     size = 0
     out_indptr[0] = 0
@@ -253,10 +253,10 @@ def prune(table: Any, places: Any, fresh: Any) -> None:
     """
     mask = fresh.shape[0] - 1
     for old in range(table.shape[0]):
-        key, stands = table[old, 0], table[old, 1]
-        if key == U(0) or stands == U(0) or stands > U(places.size):
+        key, meaning = table[old, 0], table[old, 1]
+        if key == U(0) or meaning == U(0) or meaning > U(places.size):
             continue
-        column = places[np.int64(stands) - 1]
+        column = places[np.int64(meaning) - 1]
         if column < 0:
             continue
         place = np.int64(key) & mask
@@ -295,7 +295,7 @@ def fold_rows(
     ``named`` has a bit a column, unless no names are wanted. Once there have been as many as may
     be, or one for most columns, only one text in a few gives names: what is common comes again, and
     what is rare would soon be forgotten. Returns the row before which it stopped, because there
-    may be no room for what it brings or because there are `most` names.
+    may be too little memory for its features or because there are `most` names.
     """
     size = out_indptr[0]
     rows: int = indptr.size - 1

@@ -15,9 +15,9 @@ from sureline.kernels.text.vocabulary import HALF, place_of
 def list_keys(table: Any, keys: Any) -> None:
     """The fingerprint of every column; 0 for one that the table does not have."""
     for place in range(table.shape[0]):
-        stands = table[place, 1]
-        if U(0) < stands <= U(keys.size):
-            keys[np.int64(stands) - 1] = table[place, 0]
+        meaning = table[place, 1]
+        if U(0) < meaning <= U(keys.size):
+            keys[np.int64(meaning) - 1] = table[place, 0]
 
 
 def list_keys_signature(real: Any) -> Any:
@@ -28,19 +28,19 @@ def list_keys_signature(real: Any) -> Any:
 def enter_keys(keys: Any, table: Any, features: int, places: Any) -> int:
     """Find the column of every fingerprint, or give it the next one; return how many there are.
 
-    The table must have room for all of them, so that it is never more than half full.
+    The table must be large enough for all of them to stay at most half full.
     """
     mask = U(table.shape[0] - 1)
     for k in range(keys.size):
         place = place_of(table, keys, k, keys.size)
         while table[place, 0] != keys[k] and table[place, 0] != U(0):
             place = (place + ONE) & mask
-        stands = table[place, 1]
-        if stands == U(0) or stands > HALF:  # no column so far
+        meaning = table[place, 1]
+        if meaning == U(0) or meaning > HALF:  # no column so far
             features += 1
-            stands = U(features)
-            table[place, 0], table[place, 1] = keys[k], stands
-        places[k] = np.int64(stands) - 1
+            meaning = U(features)
+            table[place, 0], table[place, 1] = keys[k], meaning
+        places[k] = np.int64(meaning) - 1
     return features
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.kernels.shard_merge import FIND_MOVED, REJOIN_ROWS
+from sureline.kernels.shard_merge import FIND_MOVED, MERGE_ROWS
 from sureline.model.merge.algebra import (
     Indices,
     Learning,
@@ -121,7 +121,7 @@ class ShardStates:
         """Merge means, or means and variances."""
         table, layout = self.state.table, learner.layout
         prior = 0.0 if layout.covariance == "identity" else 1.0 / layout.initial[1]
-        merge_rows = REJOIN_ROWS.compiled(layout.dtype)
+        merge_rows = MERGE_ROWS.compiled(layout.dtype)
         # Rows are compared as whole words, since most of them have not been moved.
         kind, word = ("float64", np.uint64) if table[0].nbytes % 8 == 0 else ("float32", np.uint32)
         find_moved = FIND_MOVED.compiled(kind)
