@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array, check_non_negative, validate_data
 
 from sureline.errors import DataError
 from sureline.features.rows import Rows
@@ -82,9 +82,9 @@ def validate_weights(
         ensure_2d=False,
         dtype=np.float64,
         order="C",
-        ensure_non_negative=True,
         input_name="sample_weight",
     )
+    check_non_negative(weight, "`sample_weight`")
     if weight.shape != (n,):
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
     if not allow_zero and not weight.any():

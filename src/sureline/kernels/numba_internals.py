@@ -1,6 +1,6 @@
 """Everything that sureline uses of Numba beyond its documented interface.
 
-Tried with Numba 0.61.2 to 0.68.1 and the llvmlite that each of them needs. Where a new release
+Tried with Numba 0.61.0 and 0.68.1, each with the llvmlite that it needs. Where a new release
 changes something here, this is the one file to look at:
 
 - the option ``_nrt``, and the inside of a dispatcher: `_cache`, `overloads`, `entry_point`,
