@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sureline
 from sureline import AROWClassifier, InvalidParameter, TextClassifier, TextFeatures, options
-from sureline.cli import app
+from sureline.cli import build_app
 from sureline.cli.settings import settable
 from sureline.cli.values import write_value
 from sureline.declaration import Option, declared, validate
@@ -152,7 +152,7 @@ def test_the_option_is_kept_in_the_model_file(group, option, tmp_path):
 
 
 def command_parameters(name: str) -> dict[str, Any]:
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(build_app())
     return {each.name: each for each in command.commands[name].params}
 
 
@@ -192,7 +192,7 @@ def test_the_command_line_passes_the_value_on(group, option, tmp_path):
         Path(words[1]).write_text("the\n")
     model = str(tmp_path / "m.sureline")
     arguments = ["train", str(tmp_path / "rows.csv"), "-q", "-o", model, *words]
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(build_app(), arguments)
     assert result.exit_code == 0, result.output
     assert getattr(sureline.load(model), option.name) == value
 
@@ -213,7 +213,7 @@ def test_the_command_line_passes_the_value_on(group, option, tmp_path):
     ],
 )
 def test_the_command_line_names_the_flag_that_is_wrong(words, message):
-    result = CliRunner().invoke(app, ["train", "x.csv", "-o", "m.sureline", *words])
+    result = CliRunner().invoke(build_app(), ["train", "x.csv", "-o", "m.sureline", *words])
     assert isinstance(result.exception, InvalidParameter)
     assert str(result.exception) == message
 

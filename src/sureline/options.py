@@ -7,7 +7,8 @@ entry in the model file. To add an option, add a field here and use its value wh
 The numbers that belong to one update rule are declared in the file of that rule.
 
 This module imports the standard library alone, so that ``sureline train --help`` need not wait for
-NumPy. It lies next to `sureline.errors`, below all other packages.
+NumPy, and its classes have no ``__init__``: the estimators that inherit the fields get one. It lies
+next to `sureline.errors`, below all other packages.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LONGEST = 16  # the most words or characters that make one feature
 # -- texts -------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class FeatureOptions:
     """How texts become features."""
 
@@ -128,7 +129,7 @@ class FeatureOptions:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class TextFeaturesOptions(FeatureOptions):
     """The options of `TextFeatures`."""
 
@@ -148,7 +149,7 @@ class TextFeaturesOptions(FeatureOptions):
     dtype: Literal["float32", "float64"] = option("float32", "The type of the matrix's numbers.")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class TextOptions(FeatureOptions):
     """How `TextClassifier` reads texts."""
 
@@ -168,7 +169,7 @@ class TextOptions(FeatureOptions):
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class TextLearningOptions:
     """How `TextClassifier` learns."""
 
@@ -238,7 +239,7 @@ class TextLearningOptions:
 # -- numbers -----------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class OnlineOptions:
     """The options of every online classifier."""
 
@@ -315,7 +316,7 @@ class OnlineOptions:
 Covariance = Literal["diagonal-kl", "diagonal-l2", "diagonal-exact", "full"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class CovarianceOptions:
     """The option of the classifiers that keep a covariance."""
 

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import sureline
 from sureline import TextClassifier
-from sureline.cli import app, main, options
+from sureline.cli import build_app, main, options
 from sureline.cli.demo.render import render
 from sureline.cli.demo.results import Compilations, DemoResults, collect_results
 from sureline.data import FORMATS, LABEL_TYPES, sms_spam
@@ -39,7 +39,7 @@ def _plain_screen(monkeypatch):
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(build_app(), arguments)
     return result.exit_code, result.stdout
 
 

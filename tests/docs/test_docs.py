@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import sureline
 from sureline import data, estimators, evaluation
-from sureline.cli import app
+from sureline.cli import build_app
 from sureline.estimators import PAClassifier, classifier_for
 from sureline.rules import Rule, batch_rules, registry, rules
 
@@ -109,7 +109,7 @@ def test_commands_on_a_page_print_what_the_page_says(
         for command in block.code.splitlines():
             name, *arguments = shlex.split(command, comments=True)
             assert name == "sureline"
-            done = CliRunner().invoke(app, arguments)
+            done = CliRunner().invoke(build_app(), arguments)
             assert done.exit_code == 0, f"{command}: {done.stderr}"
             printed += done.stdout.splitlines()
         if block.printed:
@@ -122,7 +122,7 @@ def test_commands_on_a_page_print_what_the_page_says(
 def test_readme_shows_what_the_demo_prints() -> None:
     shown = re.search(r"^`make demo` .*?^```text\n(.*?)^```$", text("README.md"), re.M | re.S)
     assert shown is not None
-    assert CliRunner().invoke(app, ["demo"]).stdout.startswith(shown[1])
+    assert CliRunner().invoke(build_app(), ["demo"]).stdout.startswith(shown[1])
 
 
 @pytest.mark.slow

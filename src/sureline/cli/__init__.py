@@ -1,5 +1,5 @@
 """The command line: one module or package per command; each imports what it needs when run."""
 
-from sureline.cli.program import app, main
+from sureline.cli.program import build_app, main
 
-__all__ = ["app", "main"]
+__all__ = ["build_app", "main"]

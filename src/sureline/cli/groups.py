@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -135,18 +136,23 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 def _expand(hint: Any) -> tuple[list[inspect.Parameter], Any] | None:
     """The options of a group and what makes the group of their values; None for no group."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        hints = get_type_hints(hint, include_extras=True)
-        made = [
-            _parameter(field.name, hints[field.name], field.default)
-            for field in dataclasses.fields(hint)
-        ]
-        return made, lambda values: hint(**values)
+        return _fields(hint), lambda values: hint(**values)
     if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], Declared):
         group = get_args(hint)[1]
         options = declared(group.options)
         made = [_flag(each, group.panel) for each in options.values() if each.flag is not None]
         return made, lambda values: Given.parse(options, values)
     return None
+
+
+@cache
+def _fields(group: Any) -> list[inspect.Parameter]:
+    """The fields of a group as parameters."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        _parameter(field.name, hints[field.name], field.default)
+        for field in dataclasses.fields(group)
+    ]
 
 
 def _flag(option: Option, panel: str) -> inspect.Parameter:

@@ -1,4 +1,6 @@
-"""The command line: one file a command, each importing what it needs only when it runs.
+"""The program: the list of commands, and how one of them is run.
+
+A command is a module or a package, and imports what it needs only when it runs.
 
 Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 internal error, 2 the
 user's input is wrong, 130 interrupted, 141 the reader of a pipe has gone.
@@ -10,50 +12,52 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from sureline.cli.compare.command import compare
-from sureline.cli.demo.command import demo
-from sureline.cli.errors import name_options
-from sureline.cli.evaluate.command import evaluate
-from sureline.cli.explain.command import explain
 from sureline.cli.groups import Command
-from sureline.cli.inspect.command import inspect
-from sureline.cli.merge import merge
-from sureline.cli.predict.command import predict
-from sureline.cli.reproduce.command import reproduce
-from sureline.cli.rules import rules
-from sureline.cli.train.command import train
-from sureline.cli.tune.command import tune
 from sureline.errors import SurelineError
 
+# Every command, in the order of the help page, and the module of its function.
+COMMANDS = {
+    "train": "sureline.cli.train.command",
+    "predict": "sureline.cli.predict.command",
+    "evaluate": "sureline.cli.evaluate.command",
+    "compare": "sureline.cli.compare.command",
+    "tune": "sureline.cli.tune.command",
+    "explain": "sureline.cli.explain.command",
+    "inspect": "sureline.cli.inspect.command",
+    "merge": "sureline.cli.merge",
+    "rules": "sureline.cli.rules",
+    "reproduce": "sureline.cli.reproduce.command",
+    "demo": "sureline.cli.demo.command",
+}
 REPORT = (
     "this is a bug in sureline: run the command again with SURELINE_DEBUG=1 set, and report what "
     "it prints"
 )
 
-app = typer.Typer(
-    name="sureline",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (
-    train,
-    predict,
-    evaluate,
-    compare,
-    tune,
-    explain,
-    inspect,
-    merge,
-    rules,
-    reproduce,
-    demo,
-):
-    app.command(cls=Command)(command)
+
+def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The program with these commands, whose modules are imported.
+
+    Parameters
+    ----------
+    names : iterable of str, default=COMMANDS
+        The commands; by default, all.
+    """
+    app = typer.Typer(
+        name="sureline",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        callback=_options,
+    )
+    for name in names:
+        app.command(cls=Command)(getattr(import_module(COMMANDS[name]), name))
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -64,7 +68,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
@@ -103,10 +106,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         # Not `app()`, which would replace Python's hook for uncaught exceptions.
+        # A command that is named is the only one to be imported.
+        app = build_app(given[:1] if given and given[0] in COMMANDS else COMMANDS)
         command = typer.main.get_command(app)
         code = command.main(given or ["--help"], prog_name="sureline", standalone_mode=False)
         print(end="", flush=True)  # a broken pipe must show here, not when Python exits
     except SurelineError as error:
+        from sureline.cli.errors import name_options
+
         return _complain(name_options(str(error)), 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
