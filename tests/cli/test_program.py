@@ -404,7 +404,9 @@ def test_every_registered_rule_is_listed_and_its_call_makes_it():
         assert described["title"] == rule.title
         assert set(described["covariances"]) <= {*COVARIANCES, "identity"}
         made = eval(described["call"], {rule.estimator: getattr(sureline, rule.estimator)})  # noqa: S307
-        assert (made._solver().rule if rule.name in batch_rules() else choose_rule(made)) is rule
+        assert (
+            made.make_solver().rule if rule.name in batch_rules() else choose_rule(made)
+        ) is rule
         for parameter in described["parameters"]:
             assert getattr(made, parameter["name"]) == parameter["default"]
         for name, words in described["choices"].items():
