@@ -1,4 +1,4 @@
-"""Models on disk with what a command remembers beside them: columns, and where a run stands."""
+"""Models on disk, with the notes of a command beside them: columns, and the position of a run."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Piece:
-    """A word, or what stands between words, with its part of the shares of its features.
+    """A word, or the text between words, with its part of the shares of its features.
 
     It is unsure if most of that comes from weights that may as well have the other sign.
     """
@@ -105,7 +105,7 @@ def _root(variance: float | None) -> float | None:
 
 
 def _class_named(label: str, classes: Any) -> Any:
-    """The class that a label as written stands for."""
+    """The class that a written label means."""
     value = read_label(label, classes.dtype)
     known = classes.tolist()
     if value not in known:
@@ -119,10 +119,10 @@ def cut_into_pieces(text: str, features: tuple[Contribution, ...]) -> tuple[list
     words = sorted({place for each in features if " " not in each.feature for place in each.places})
     if not words:
         words = [match.span() for match in WORD.finditer(text)]
-    told = (
+    placed_features = (
         (each.share, is_unsure(each.weight, _root(each.variance)), each.places) for each in features
     )
-    shares, unsure = spread_over_words([start for start, _ in words], told)
+    shares, unsure = spread_over_words([start for start, _ in words], placed_features)
     pieces, end = list[Piece](), 0
     for k, (start, stop) in enumerate(words):
         pieces.append(Piece(text[end:start], 0.0))

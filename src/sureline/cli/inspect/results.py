@@ -1,4 +1,4 @@
-"""What there is to tell about a model file."""
+"""What a model file holds."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _run(run: Any) -> dict[str, Any] | None:
-    """Where a checkpoint stands; the random state is of no interest."""
+    """The position of a checkpoint; the random state is of no interest."""
     if not isinstance(run, dict):
         return None
     position = run.get("position")
@@ -103,18 +103,18 @@ def _run(run: Any) -> dict[str, Any] | None:
 def _top(model: Any, label: Any, top: int) -> list[dict[str, Any]]:
     """The features that speak most surely for a class."""
     if isinstance(model, TextClassifier):
-        told = [
+        found = [
             (each.feature, each.weight, each.variance) for each in model.top_features(label, top)
         ]
     else:
-        told = _top_numbers(model, label, top)
+        found = _top_numbers(model, label, top)
     return [
         {
             "feature": feature,
             "weight": weight,
             "deviation": None if variance is None else sqrt(variance),
         }
-        for feature, weight, variance in told
+        for feature, weight, variance in found
         if weight > 0
     ]
 

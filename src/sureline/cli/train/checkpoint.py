@@ -208,7 +208,7 @@ def check_same_run(
     options: Mapping[str, Any],
     inputs: list[list[Any]],
 ) -> None:
-    """Refuse to go on from a checkpoint of another run, and say what differs."""
+    """Refuse to continue from a checkpoint of another run, and say what differs."""
     before = stored.get("options")
     if not isinstance(before, dict):
         raise ModelFileError(f"{path} is a model, but no checkpoint; leave out --resume")
