@@ -80,7 +80,8 @@ def assert_same_model(one, other, X):
     assert type(one) is type(other)
     assert one.get_params() == other.get_params()
     assert_same_state(one.model_.state, other.model_.state)
-    for name in ("_labels", "classes_", "coef_", "intercept_"):
+    assert one.model_.labels.tolist() == other.model_.labels.tolist()
+    for name in ("classes_", "coef_", "intercept_"):
         left, right = getattr(one, name), getattr(other, name)
         assert left.dtype == right.dtype
         assert left.tolist() == right.tolist()
@@ -896,7 +897,7 @@ def test_hostile_metadata_are_refused_before_anything_is_allocated(
     ids=range(12),
 )
 def test_rows_that_do_not_exist_are_refused(rows, features, says, tmp_path):
-    layout = AROWClassifier().model_.learner.layout
+    layout = AROWClassifier().learner().layout
     state = layout.allocate(30, 1, 1.0, "")
     state.table[[3, 8]] = 7.0
     fields, tensors = state_parts(state, 1.0)
@@ -913,7 +914,7 @@ def test_rows_that_do_not_exist_are_refused(rows, features, says, tmp_path):
 
 def test_what_a_file_may_grow_to_is_what_a_model_may_be_saved_as(monkeypatch):
     """Where leaving rows out would make a file that is refused, all rows are stored."""
-    layout = AROWClassifier().model_.learner.layout
+    layout = AROWClassifier().learner().layout
     state = layout.allocate(10_000, 1, 1.0, "")
     state.table[3] = 7.0
     assert "rows" in state_parts(state, 1.0)[1]

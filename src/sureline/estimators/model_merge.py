@@ -81,7 +81,7 @@ def merge(models: Iterable[M], how: How = "kl") -> M:
         several = [each.model_ for each in given]
         check_mergeable(given, several)
         check_how(several[0].learner, how, "merge")
-        model = merged_model(several, how, type(first).__name__)
+        model = merged_model(several, how, first)
         names = _feature_names(given, model.state.features)
     merged.adopt(model, max(each.n_iter_ for each in given))
     merged.n_features_in_ = model.state.features
@@ -115,19 +115,20 @@ class MergeMixin:
 def merged_model(
     models: Sequence[L],
     how: How,
-    name: str,
+    estimator: Any,
     rows: Sequence[Indices | None] | None = None,
     features: int = 0,
 ) -> L:
     """The merged model of several with the same learner.
 
     `rows` has the place of each model's features among all `features`; without it they keep
-    theirs. `name` is that of the class in messages.
+    theirs. `estimator` sets the limit of memory, and is named in messages.
     """
     first = models[0]
     if len(models) == 1:
         return first.on(first.state.copy(), first.labels.copy())
-    learner, limit, owner = first.learner, first.memory_limit_gb, f"merge of {name}"
+    learner, limit = first.learner, estimator.memory_limit_gb
+    owner = f"merge of {type(estimator).__name__}"
     labels = merged_labels([model.labels for model in models])
     states = [model.state for model in models]
     if rows is None:

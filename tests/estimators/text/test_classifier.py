@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from texts import KINDS, LABELS, TEXTS, TOPICS, N, learned, topics
 
 import sureline.estimators.text.classifier
-import sureline.features.vocabulary
+import sureline.features.hashing
 from sureline import (
     AROWClassifier,
     DataError,
@@ -35,8 +35,8 @@ WORD = r"\w+"
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_fit_equals_partial_fit_in_any_split(kind, many, monkeypatch):
-    monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", 300)
-    monkeypatch.setattr(sureline.features.vocabulary, "KEPT_NAMES", 150)
+    monkeypatch.setattr(sureline.features.hashing, "MOST_NAMES", 300)
+    monkeypatch.setattr(sureline.features.hashing, "KEPT_NAMES", 150)
     texts, labels = topics() if many else (TEXTS, LABELS)
     whole = TextClassifier(shuffle=False, **KINDS[kind]).fit(texts, labels)
     at_once = TextClassifier(**KINDS[kind]).partial_fit(texts, labels)
@@ -221,8 +221,8 @@ def fitted(kind):
 
 def test_hashing_remembers_the_heaviest_names(monkeypatch):
     most = several(2000, 1000)
-    monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", most)
-    monkeypatch.setattr(sureline.features.vocabulary, "KEPT_NAMES", most // 2)
+    monkeypatch.setattr(sureline.features.hashing, "MOST_NAMES", most)
+    monkeypatch.setattr(sureline.features.hashing, "KEPT_NAMES", most // 2)
     given = [some[: several(1000, 80)] for some in sms_spam()]
     model = TextClassifier(features="hash", bits=18, random_state=0).fit(*given)
     exact = TextClassifier(random_state=0).fit(*given)
@@ -357,10 +357,10 @@ def test_the_label_of_one_text_is_that_of_many(classes, options):
     assert {type(answer) for answer in answers} == {int}
 
 
-def test_stop_words_leave_room_for_a_very_long_text():
+def test_stop_words_of_a_very_long_text_are_left_out():
     text = "the " + " ".join(map(str, range(several(300_000, 3_000))))
-    scheme = Tokenizer.from_options(TextClassifier(stop_words=["the"], ngrams=(1, 1)))
-    found = scheme.read_one(text).found
+    tokenizer = Tokenizer.from_options(TextClassifier(stop_words=["the"], ngrams=(1, 1)))
+    found = tokenizer.read_one(text).tokens
     assert found.indptr[1] == several(300_000, 3_000)
     assert Tokenizer.from_options(TextClassifier()).read_one("a b").tokens.indptr[1] == 3
 
@@ -389,7 +389,7 @@ def test_what_is_wrong_is_told():
         model.fit(["a", "b"], ["x", "x"])
     with pytest.raises(DataError, match="no label"):
         model.fit([], [])
-    with pytest.raises(DataError, match="one label a text"):
+    with pytest.raises(DataError, match="one label per text"):
         model.fit(["a", "b"], np.zeros((2, 2)))
     with pytest.raises(InvalidParameter, match="list of texts"):
         model.fit("a text", ["x"])

@@ -42,8 +42,8 @@ def test_a_loaded_model_is_the_same_and_goes_on_the_same(kind, many, tmp_path):
 
 
 def test_names_are_forgotten_and_learned_again_as_without_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(sureline.features.vocabulary, "MOST_NAMES", 300)
-    monkeypatch.setattr(sureline.features.vocabulary, "KEPT_NAMES", 150)
+    monkeypatch.setattr(sureline.features.hashing, "MOST_NAMES", 300)
+    monkeypatch.setattr(sureline.features.hashing, "KEPT_NAMES", 150)
     path, half = tmp_path / "named.sureline", len(TEXTS) // 2
     model = TextClassifier(features="hash", bits=14).partial_fit(TEXTS[:half], LABELS[:half])
     assert model.model_.columns.arrays.sizes[1] > 1  # only some texts give names by now
@@ -168,10 +168,10 @@ def test_a_vocabulary_that_lies_about_being_full_is_noticed(tmp_path):
         model.learn_one("entirely unheard of", "ham")
 
 
-def test_a_newer_scheme_is_refused(tmp_path):
+def test_a_newer_tokenizer_is_refused(tmp_path):
     path = tmp_path / "model.sureline"
     TextClassifier(random_state=0).fit(TEXTS[:20], LABELS[:20]).save(path)
     opened = read(path)
     write(path, {**opened.metadata, "scheme": 2}, dict(opened.tensors))
-    with pytest.raises(ModelFileError, match=r"version 2 of the scheme.*upgrade"):
+    with pytest.raises(ModelFileError, match=r"version 2 of the tokenizer.*upgrade"):
         sureline.load(path)

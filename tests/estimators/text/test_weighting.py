@@ -72,7 +72,7 @@ class Informed:
 
 
 def informed(model):
-    model._weighting = ("nb", False)
+    model.row_weighting = ("nb", False)
     return model
 
 

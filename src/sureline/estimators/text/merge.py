@@ -50,7 +50,7 @@ def merge_texts(models: Sequence[TextClassifier], how: How) -> TextClassifier:
         else:
             columns, rows = merge_vocabularies(grown)
             features = columns.features + 1
-        linear = merged_model(several, how, type(first.estimator_).__name__, rows, features)
+        linear = merged_model(several, how, first.estimator_, rows, features)
     linear.columns = columns
     merged: TextClassifier = clone(first)
     merged.adopt(clone(first.estimator_), linear, max(model.n_iter_ for model in models))
