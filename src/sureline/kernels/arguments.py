@@ -188,7 +188,7 @@ def model_arrays(real: Any, ndim: int = 3, kind: Any = array) -> Any:
 
 def custom_score(real: Any) -> Any:
     """The signature of a rule's own score: row, table, column, stamps, clock, p."""
-    return f8(row(real), array(real, 3), i8, array(i8, 2), i8, given(f8))
+    return f8(row(real), given(real, 3), i8, given(i8, 2), i8, given(f8))
 
 
 def custom_update(real: Any) -> Any:

@@ -19,6 +19,7 @@ from sureline.kernels.arguments import (
     custom_rule,
     examples,
     f8,
+    given,
     i8,
     model_arrays,
     rows,
@@ -126,5 +127,7 @@ LEARN_CUSTOM_RIVALS = Kernel(
 )
 SCORE_CUSTOM = Kernel(
     score_custom,
-    lambda real: types.void(rows(real), model_arrays(real), custom_rule(real), i8, array(f8, 2)),
+    lambda real: types.void(
+        rows(real), model_arrays(real, kind=given), custom_rule(real), i8, array(f8, 2)
+    ),
 )
