@@ -200,6 +200,7 @@ def test_a_run_resumes_and_the_same_seed_gives_the_same_figures(checkout):
     assert (checkout / "out" / "ours.csv").read_bytes() == first
 
 
+@pytest.mark.slow
 @needs_compiling
 def test_a_quick_run_makes_every_table_of_what_data_there_is(checkout):
     pytest.importorskip("matplotlib", reason="figures need matplotlib")

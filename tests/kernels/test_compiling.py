@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numba
 import pytest
-from cases import COMPILED
+from cases import COMPILED, slow
 from numba import types
 
 import sureline
@@ -136,7 +136,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     assert "sureline.rules.pa_i.step" in compiled_by(script, tmp_path)
 
 
-@pytest.mark.parametrize("kernel", [FOLD_ROWS, LOOK_UP_ROWS, LEARN_DIAGONAL, SCORE_TWO])
+@pytest.mark.parametrize("kernel", [FOLD_ROWS, *slow(LOOK_UP_ROWS, LEARN_DIAGONAL, SCORE_TWO)])
 def test_loops_count_no_arrays(kernel):
     assert not counts(kernel.function, kernel.signature(REAL["float32"]), kernel.allocates)
 
