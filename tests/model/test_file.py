@@ -1,24 +1,20 @@
-"""Model files: the same model comes back to the last bit, and no file can do harm."""
+"""Model files: the same model comes back to the last bit, and files are written whole."""
 
-import contextlib
-import copy
 import json
 import os
-import random
 import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import tracemalloc
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from cases import CASES, COMPILED, make, parameters, several
+from model_files import assert_same_model, assert_same_state, examples
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
@@ -26,8 +22,6 @@ from sureline import (
     AdaGradClassifier,
     AROWClassifier,
     CWClassifier,
-    DataError,
-    InvalidParameter,
     ModelFileError,
     PAClassifier,
     PerceptronClassifier,
@@ -38,7 +32,6 @@ from sureline.estimators import save
 from sureline.estimators.file import value_from_json, value_to_json
 from sureline.model import file
 from sureline.model.file import read, verify, write
-from sureline.model.serialize import state as parts
 from sureline.model.serialize.labels import (
     labels_from_json,
     labels_to_json,
@@ -46,51 +39,8 @@ from sureline.model.serialize.labels import (
     strings_to_tensors,
 )
 from sureline.model.serialize.state import state_from_parts, state_parts
-from sureline.rules import rules
 
 STORED = Path(__file__).parent / "models" / "format-1.sureline"
-
-
-def examples(classes, n=60, d=6, seed=0, width=None):
-    """Sparse examples of these classes; with `width`, among so many features."""
-    rng = np.random.default_rng(seed)
-    y = np.asarray(classes)[np.arange(n) % len(classes)]
-    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6)
-    X[np.arange(n), np.arange(n) % len(classes) % d] += 1.5
-    if width is None:
-        return X, y
-    wide = sp.csr_array(X)
-    return sp.csr_array((wide.data, wide.indices * 3 + 2, wide.indptr), shape=(n, width)), y
-
-
-def assert_same_state(one, other):
-    """All that two states hold, bit for bit; room for more columns aside."""
-    assert one.layout == other.layout
-    names = ("wide", "used", "clock", "merged", "features")
-    assert [getattr(one, name) for name in names] == [getattr(other, name) for name in names]
-    used = one.used
-    assert one.table[:, :, :used].tobytes() == other.table[:, :, :used].tobytes()
-    assert one.covariance[:used].tobytes() == other.covariance[:used].tobytes()
-    assert one.stamps[:, :used].tobytes() == other.stamps[:, :used].tobytes()
-    np.testing.assert_array_equal(one.counts, other.counts)
-
-
-def assert_same_model(one, other, X):
-    """Everything that can be asked of two models."""
-    assert type(one) is type(other)
-    assert one.get_params() == other.get_params()
-    assert_same_state(one.model_.state, other.model_.state)
-    assert one.model_.labels.tolist() == other.model_.labels.tolist()
-    for name in ("classes_", "coef_", "intercept_"):
-        left, right = getattr(one, name), getattr(other, name)
-        assert left.dtype == right.dtype
-        assert left.tolist() == right.tolist()
-    for name in ("n_features_in_", "n_iter_", "n_seen_", "n_updates_", "n_mistakes_"):
-        assert getattr(one, name) == getattr(other, name)
-    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
-    np.testing.assert_array_equal(one.predict(X), other.predict(X))
-    if hasattr(one, "predict_proba"):
-        np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
 # -- there and back ----------------------------------------------------------------------------
@@ -425,11 +375,6 @@ def test_data_begin_at_a_cache_line_and_numbers_are_aligned(tmp_path):
 # -- writing -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small():
-    return AROWClassifier(random_state=0).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
-
-
 def test_new_files_follow_the_umask_and_old_ones_keep_their_mode(small, tmp_path):
     if os.name != "posix":
         pytest.skip("permissions are a matter of POSIX")
@@ -606,15 +551,7 @@ def test_a_model_saved_while_it_learns_is_one_it_has_been(tmp_path):
     assert set(seen) <= known
 
 
-@pytest.fixture
-def quick_path():
-    """A path for thousands of files, in memory where the system has such a folder."""
-    memory = Path("/dev/shm")  # noqa: S108 the folder inside it is a new one
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        yield Path(folder) / "model.sureline"
-
-
-# -- reading what should not be trusted --------------------------------------------------------
+# -- files of past formats ---------------------------------------------------------------------
 
 
 def test_stored_file_of_format_1_is_read_for_ever():
@@ -657,457 +594,6 @@ def write_stored():
     STORED.parent.mkdir(exist_ok=True)
     save(model, STORED)
     print(model.coef_[:, [2, 5, 29]].tolist(), model.n_updates_, model.n_mistakes_)
-
-
-def test_every_flipped_bit_is_found_by_verify(small, quick_path):
-    path = quick_path
-    save(small, path)
-    assert verify(path).metadata["estimator"] == "AROWClassifier"
-    whole = path.read_bytes()
-    for place in range(0, len(whole), several(1, 7)):
-        changed = bytearray(whole)
-        changed[place] ^= 1 << (place * 5 % 8)
-        path.write_bytes(changed)
-        with pytest.raises(ModelFileError, match=r"model\.sureline"):
-            verify(path)
-
-
-def test_every_shortened_file_is_refused(small, quick_path):
-    path = quick_path
-    save(small, path)
-    whole = path.read_bytes()
-    for size in range(len(whole)):
-        path.write_bytes(whole[:size])
-        with pytest.raises(
-            ModelFileError, match=r"model\.sureline (is cut short|is not a sureline)"
-        ):
-            load(path)
-    path.write_bytes(whole + b"\0")
-    with pytest.raises(ModelFileError, match="its tensors end at byte"):
-        load(path)
-
-
-def test_a_model_without_a_checksum_loads_but_does_not_verify(small, tmp_path):
-    path = tmp_path / "model.sureline"
-    save(small, path)
-    rewrite(path, lambda header, _: header["__metadata__"].pop("sha256"))
-    load(path)
-    with pytest.raises(ModelFileError, match="has no checksum"):
-        verify(path)
-
-
-def test_other_things_than_files_are_told_at_once(tmp_path):
-    with pytest.raises(ModelFileError, match="does not exist"):
-        load(tmp_path / "missing.sureline")
-    with pytest.raises(ModelFileError, match="it is a folder"):
-        load(tmp_path)
-    with pytest.raises(ModelFileError, match=r"cannot be read: .*null"):
-        load("nul\0byte")
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(ModelFileError, match="it is a pipe"):
-            load(tmp_path / "pipe")
-        with pytest.raises(ModelFileError, match="it is a pipe"):
-            save(AROWClassifier().fit(np.eye(2), [0, 1]), tmp_path / "pipe")
-        with pytest.raises(ModelFileError, match="it is not a regular file"):
-            load("/dev/zero")
-
-
-@pytest.mark.parametrize(
-    ("contents", "says"),
-    [
-        (b"", "it is empty"),
-        (b"abc", "fewer than 9 bytes"),
-        (b"\x80\x04\x95pickle of something else", "does not begin as"),
-        (struct.pack("<Q", 2**63) + b"{}", "does not begin as"),
-        (struct.pack("<Q", 64 * 2**20 + 1) + b"{}", "does not begin as"),
-        (struct.pack("<Q", 1000) + b"{}", "is cut short: its header ends at byte 1,008"),
-        (struct.pack("<Q", 2) + b"{]", "no valid JSON"),
-        (struct.pack("<Q", 2) + b"{\xff", "no valid JSON"),
-        (struct.pack("<Q", 2) + b"{}", "without our metadata"),
-        (struct.pack("<Q", 20_005) + b'{"a":' + b"[" * 20_000, "nested too deeply"),
-        (struct.pack("<Q", 200_005) + b'{"a":' + b"[" * 200_000, "nested too deeply"),
-    ],
-    ids=range(11),
-)
-def test_foreign_files_are_told_from_models(contents, says, tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(contents)
-    with pytest.raises(ModelFileError, match=f"file .*{says}"):
-        load(path)
-
-
-def test_models_of_others_are_told_from_ours(tmp_path):
-    save_file({"weight": np.zeros(3, np.float32)}, tmp_path / "x", {"format": "pt"})
-    with pytest.raises(ModelFileError, match="safetensors file without our metadata"):
-        load(tmp_path / "x")
-
-
-def rewrite(path, change):
-    """Change the header and the metadata of a file."""
-    path.write_bytes(rewritten(path.read_bytes(), change))
-
-
-def rewritten(whole, change):
-    """A file with another header and other metadata; their JSON is written anew, the data kept."""
-    (length,) = struct.unpack("<Q", whole[:8])
-    header = json.loads(whole[8 : 8 + length])
-    metadata = json.loads(header["__metadata__"]["sureline"])
-    change(header, metadata)
-    found = header.get("__metadata__")
-    if isinstance(found, dict) and isinstance(found.get("sureline"), str):
-        found["sureline"] = json.dumps(metadata)
-    text = json.dumps(header).encode()
-    text += b" " * (-(8 + len(text)) % 64)
-    return struct.pack("<Q", len(text)) + text + whole[8 + length :]
-
-
-def put(place, value):
-    """A change: `value` at a place of the header ("h.…") or of the metadata ("m.…")."""
-
-    def change(header, metadata):
-        first, *names = place.split(".")
-        at = header if first == "h" else metadata
-        for name in names[:-1]:
-            at = at[name]
-        at[names[-1]] = value
-
-    return change
-
-
-HOSTILE = [
-    ("h.table.dtype", "F128", "is of kind 'F128'; known are"),
-    ("h.table.dtype", ["F32"], "is of kind"),
-    ("h.table.shape", [-5, -2, 1], "has the shape"),
-    ("h.table.shape", [5, 2, True], "has the shape"),
-    ("h.table.shape", [2**62, 4, 2**62], "lies at"),
-    ("h.table.shape", [1] * 30, "has the shape"),
-    ("h.table.shape", {"0": 5}, "has the shape"),
-    ("h.table.data_offsets", [0, 10**30], "lies at"),
-    ("h.table.data_offsets", [-8, 2], "lies at"),
-    ("h.table.data_offsets", [8, 0], "lies at"),
-    ("h.table.data_offsets", [0], "lies at"),
-    ("h.table", {"dtype": "F32"}, "not described as it should be"),
-    ("h.other", {"dtype": "U8", "shape": [4], "data_offsets": [2, 6]}, "begins at byte"),
-    ("h.other", {"dtype": "U8", "shape": [9], "data_offsets": [400, 409]}, "begins at byte|cut"),
-    ("h.other", {"dtype": "I8", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}, "has the sha"),
-    ("h.__metadata__", {"sureline": 3}, "without our metadata"),
-    ("h.__metadata__", None, "without our metadata"),
-    ("h.__metadata__.sha256", 3, "its checksum is not a string"),
-    ("m.format", 2, "has format 2, written by sureline '0.*upgrade sureline"),
-    ("m.format", 0, "its format is 0"),
-    ("m.format", True, "its format is True"),
-    ("m.format", None, "its format is None"),
-    ("m.format", 10**40, "its format is"),
-    ("m.estimator", "os.system", "does not have; upgrade"),
-    ("m.estimator", "OnlineClassifier", "does not have; upgrade"),
-    ("m.estimator", "classifier_for", "does not have; upgrade"),
-    ("m.estimator", "load", "does not have; upgrade"),
-    ("m.estimator", "PAClassifier", "has no parameter"),
-    ("m.estimator", 7, "its estimator is 7"),
-    ("m.parameters", [], "its parameters is \\[\\]"),
-    ("m.parameters.r", -1.0, "r must be a number"),
-    ("m.parameters.r", "1", "r must be a number"),
-    ("m.parameters.new", 1, "has no parameter 'new' in this sureline; upgrade"),
-    ("m.parameters.covariance", "full", "its parameters imply"),
-    ("m.parameters.dtype", "float64", "its parameters imply"),
-    ("m.parameters.fit_intercept", False, "its parameters imply"),
-    ("m.parameters.random_state", "x", "its random_state is"),
-    ("m.parameters.random_state", -1, "its random_state is"),
-    ("m.parameters.class_weight", [1], "its class_weight is"),
-    ("m.parameters.class_weight", {"mapping": [["a", "b"]]}, "its class_weight is"),
-    ("m.parameters.class_weight", {"mapping": [["a"]]}, "has the entry"),
-    ("m.parameters.class_weight", {"mapping": [[{"mapping": []}, 1]]}, "has the key"),
-    ("m.parameters.class_weight", {"mapping": [[{"tuple": [[]]}, 1]]}, "has the key"),
-    ("m.parameters.class_weight", {"pickle": "x"}, "a parameter is"),
-    ("m.parameters.class_weight", {"bytes": "\u20ac"}, "does not stand for bytes"),
-    ("m.parameters.memory_limit_gb", 10**300, "a parameter is"),
-    ("m.parameters.max_iter", [[[[[[[[[]]]]]]]]], "nested too deeply"),
-    ("m.labels", None, "its labels are None"),
-    ("m.labels.dtype", "<U1000000000", "are not of dtype"),
-    ("m.labels.dtype", "<U0", "are not of dtype"),
-    ("m.labels.dtype", "<U\u0661", "are not of dtype"),
-    ("m.labels.dtype", "<i8", "are not of dtype"),
-    ("m.labels.dtype", "|V8", "are not of dtype"),
-    ("m.labels.values", [], "no labels"),
-    ("m.labels.values", ["a", "a"], "labels repeat"),
-    ("m.labels.values", ["b", "a"], "not sorted"),
-    ("m.labels.values", ["a", 1], "several kinds"),
-    ("m.labels.values", ["a", "b", "c"], "3 labels and 1 columns"),
-    ("m.labels.values", ["a", ["b"]], "several kinds"),
-    ("m.labels.values", [1, 10**400], "several kinds"),
-    ("m.state", [], "its state is"),
-    ("m.state.rule", "pa", "its parameters imply 'arow'"),
-    ("m.state.initial", [0.0, 2.0], "its parameters imply"),
-    ("m.state.stamps", True, "its parameters imply"),
-    ("m.state.stamps", 0, "its parameters imply"),
-    ("m.state.features", 10**15, "its features is"),
-    ("m.state.features", -1, "its features is"),
-    ("m.state.features", 3, "expected float32 of shape"),
-    ("m.state.features", 2.0, "its features is"),
-    ("m.state.used", 0, "its used is"),
-    ("m.state.used", 2**30, "expected float32 of shape"),
-    ("m.state.wide", True, "2 labels and 1 columns"),
-    ("m.state.wide", 1, "its wide is"),
-    ("m.state.clock", -1, "its clock is"),
-    ("m.state.clock", 2**64, "its clock is"),
-    ("m.state.counts", [1, 2], "its counts are"),
-    ("m.state.counts", [1, 2, "3"], "its counts are"),
-    ("m.state.merged", 0, "its merged is"),
-    ("m.n_iter", None, "its n_iter is"),
-    ("m.validation_scores", ["x"], "its validation_scores are"),
-    ("m.validation_scores", 1, "its validation_scores is"),
-]
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "says"), HOSTILE, ids=[f"{k}-{each[0]}" for k, each in enumerate(HOSTILE)]
-)
-def test_hostile_metadata_are_refused_before_anything_is_allocated(
-    place, value, says, small, tmp_path
-):
-    path = tmp_path / "model.sureline"
-    save(small, path)
-    rewrite(path, put(place, value))
-    tracemalloc.start()
-    try:
-        with pytest.raises(ModelFileError, match=f"model.sureline .*{says}"):
-            load(path)
-        assert tracemalloc.get_traced_memory()[1] < 500_000
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize(
-    ("rows", "features", "says"),
-    [
-        (np.array([0, 3, 8], np.int32), 2**31 - 2, "more than such a file may ask for"),
-        (np.array([0, 3, 8], np.int32), 10**8, "more than such a file may ask for"),
-        (np.array([0, 3, 8], np.int32), 7, "do not ascend from 0 to at most 7"),
-        (np.array([0, 8, 3], np.int32), 30, "do not ascend"),
-        (np.array([0, 3, 3], np.int32), 30, "do not ascend"),
-        (np.array([-1, 3, 8], np.int32), 30, "do not ascend"),
-        (np.array([1, 3, 8], np.int32), 30, "do not ascend"),
-        (np.array([0, 3], np.int32), 30, "expected float32 of shape"),
-        (np.array([0, 3, 8], np.int64), 30, "its rows are int64"),
-        (np.array([[0, 3, 8]], np.int32), 30, "its rows are int32 of shape"),
-        (np.array([], np.int32), 30, "its rows are int32 of shape"),
-        (np.array([0, 3, 8], np.int32), 1, "its rows are int32 of shape"),
-    ],
-    ids=range(12),
-)
-def test_rows_that_do_not_exist_are_refused(rows, features, says, tmp_path):
-    layout = AROWClassifier().learner().layout
-    state = layout.allocate(30, 1, 1.0, "")
-    state.table[[3, 8]] = 7.0
-    fields, tensors = state_parts(state, 1.0)
-    assert tensors["rows"].tolist() == [0, 3, 8]
-    fields["features"], tensors["rows"] = features, rows
-    tracemalloc.start()
-    try:
-        with pytest.raises(ModelFileError, match=says):
-            state_from_parts(layout, fields, tensors, 4.0)
-        assert tracemalloc.get_traced_memory()[1] < 500_000
-    finally:
-        tracemalloc.stop()
-
-
-def test_what_a_file_may_grow_to_is_what_a_model_may_be_saved_as(monkeypatch):
-    """Where leaving rows out would make a file that is refused, all rows are stored."""
-    layout = AROWClassifier().learner().layout
-    state = layout.allocate(10_000, 1, 1.0, "")
-    state.table[3] = 7.0
-    assert "rows" in state_parts(state, 1.0)[1]
-    assert "rows" not in state_parts(state, 1e-6)[1]
-    monkeypatch.setattr(parts, "ALLOWANCE", 0)
-    for expected in (None, 9_999):
-        fields, tensors = state_parts(state, 1.0, expected=expected)
-        assert "rows" not in tensors
-        assert_same_state(state_from_parts(layout, fields, tensors, 1.0, expected), state)
-    fields, tensors = state_parts(state, 1.0, expected=10_000)
-    assert tensors["rows"].tolist() == [0, 3]
-    assert_same_state(state_from_parts(layout, fields, tensors, 1.0, 10_000), state)
-    for limit_gb, expected in ((1e-6, 10_000), (1.0, 9_999), (1.0, None)):
-        with pytest.raises(ModelFileError, match="more than such a file may ask for"):
-            state_from_parts(layout, fields, tensors, limit_gb, expected)
-
-
-def test_tensors_that_are_not_aligned_are_refused(tmp_path):
-    path = tmp_path / "model.sureline"
-    write(path, {}, {"a": np.zeros(4, np.uint8), "b": np.zeros(4, np.uint8)})
-
-    rewrite(path, lambda header, _: header["b"].update(dtype="U32", shape=[1]))
-    assert read(path).tensors["b"].tolist() == [0]
-    rewrite(path, lambda header, _: header["a"].update(shape=[1], data_offsets=[0, 1]))
-    rewrite(
-        path,
-        lambda header, _: header.update(
-            b={"dtype": "U16", "shape": [3], "data_offsets": [1, 7]},
-            c={"dtype": "U8", "shape": [1], "data_offsets": [7, 8]},
-        ),
-    )
-    with pytest.raises(ModelFileError, match="the tensor 'b' is not aligned"):
-        read(path)
-
-
-def test_more_names_than_features_are_refused(small):
-    metadata, tensors = small.to_parts()
-    tensors |= strings_to_tensors("feature_names", ["a", "b", "c"])
-    with pytest.raises(ModelFileError, match="names 3 features and has 2"):
-        AROWClassifier.from_parts(metadata, tensors)
-
-
-def test_names_that_do_not_fit_are_refused():
-    good = strings_to_tensors("n", ["ab", "c"])
-    for name, value in [
-        ("n", np.zeros(3, np.int8)),
-        ("n", np.array([255, 255, 255], np.uint8)),
-        ("n", np.zeros((3, 1), np.uint8)),
-        ("n.ends", np.array([2, 4])),
-        ("n.ends", np.array([5, 3])),
-        ("n.ends", np.array([-1, 3])),
-        ("n.ends", np.array([], np.int64)),
-        ("n.ends", np.array([2, 3], np.int32)),
-    ]:
-        with pytest.raises(ModelFileError, match="its tensor"):
-            strings_from_tensors("n", {**good, name: value})
-    with pytest.raises(ModelFileError, match="do not fit each other"):
-        strings_from_tensors("n", {"n": good["n"]})
-
-
-def test_duplicate_names_and_numbers_that_are_none_are_refused(small, tmp_path):
-    path = tmp_path / "model.sureline"
-    save(small, path)
-    whole = path.read_bytes()
-    for old, new in [
-        (b'\\"used\\":1', b'\\"wide\\":1'),
-        (b'\\"clock\\":10,', b'\\"clock\\":NaN'),
-        (b'"table":{"dtype":"F32"', b'"table":{"shape":"F32"'),
-    ]:
-        assert old in whole
-        path.write_bytes(whole.replace(old, new))
-        with pytest.raises(ModelFileError, match="no valid JSON"):
-            load(path)
-
-
-# -- thousands of damaged files ----------------------------------------------------------------
-
-VALUES = [
-    *(None, True, False, 0, 1, -1, 2, 3, 2**31, 2**53, 2**63, 2**64, 10**15, 10**30, 0.5, -0.5),
-    *(1e308, "", "a", "x" * 50, [], [1], [[]], {}, {"mapping": [[1, 2]]}, {"mapping": [[[], 2]]}),
-    *({"float": "nan"}, {"tuple": [1]}, {"estimator": "AROWClassifier", "parameters": {}}),
-    *({"bytes": "é€"}, "float64", "float32", "full", "identity", "diagonal-l2", "<U1000000000"),
-    *("<i8", "|O", "F64", "I32", "U8", "F16", [0, 0], [5, 1], "inf", "balanced", "all"),
-]
-
-
-def places(value, found=()):
-    """Every place inside nested dictionaries and lists."""
-    if found:
-        yield found
-    if isinstance(value, (dict, list)):
-        for key in value if isinstance(value, dict) else range(len(value)):
-            yield from places(value[key], (*found, key))
-
-
-def disturb(header, metadata, rng):
-    """Put something else at one or two places."""
-    for _ in range(rng.choice([1, 1, 1, 2])):
-        root = metadata if rng.random() < 0.7 else header
-        *way, last = rng.choice(list(places(root)))
-        at = root
-        for key in way:
-            at = at[key]
-        kind, value = rng.randrange(8), at[last]
-        if kind == 0:
-            del at[last]
-        elif kind == 1 and isinstance(at, dict):
-            at["renamed"] = at.pop(last)
-        elif kind == 2:
-            value = []
-            for _ in range(rng.choice([5, 50, 400])):
-                value = [value]
-            at[last] = value
-        elif kind == 3 and type(value) in (int, float):
-            at[last] = value + rng.choice([-2, -1, 1, 2])
-        else:
-            at[last] = copy.deepcopy(rng.choice(VALUES))
-
-
-def damage(whole, others, rng):
-    """A damaged version of a file."""
-    (length,) = struct.unpack("<Q", whole[:8])
-    start = 8 + length
-    changed = bytearray(whole)
-    kind = rng.randrange(8)
-    if kind < 4:
-        return rewritten(whole, lambda header, metadata: disturb(header, metadata, rng))
-    if kind == 4:
-        for _ in range(rng.randrange(1, 4)):
-            changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
-    elif kind == 5:
-        for _ in range(rng.randrange(1, 30)):
-            byte = rng.choice([0, 127, 128, 255, rng.randrange(256)])
-            changed[rng.randrange(start, len(changed))] = byte
-    elif kind == 6:
-        changed = changed[: rng.randrange(len(changed))]
-        changed += bytes(rng.choice([0, 0, rng.randrange(100)]))
-    else:
-        other = rng.choice(others)
-        cut = rng.choice([start, rng.randrange(len(changed))])
-        changed = changed[:cut] + other[-(len(changed) - cut) :]
-    return bytes(changed)
-
-
-def use(model):
-    """Ask everything of a model, and teach it."""
-    d = model.n_features_in_
-    k = min(d, 6)
-    X = sp.csr_array((np.ones(3 * k), np.tile(np.arange(k), 3), np.arange(4) * k), shape=(3, d))
-    assert np.isin(model.predict(X), model.classes_).all()
-    if hasattr(model, "predict_proba"):
-        assert model.predict_proba(X).shape == (3, model.classes_.size)
-    model.partial_fit(X, model.classes_[[0, -1, 0]])
-    model.predict(X)
-
-
-KINDS = [
-    ("arow", "diagonal-kl"),
-    ("arow", "full"),
-    ("cw-stdev", "diagonal-exact"),
-    ("averaged-perceptron", None),
-    ("adagrad-comid", None),
-    ("sop", None),
-]
-
-
-def test_thousands_of_damaged_files_are_refused_or_can_be_used(quick_path):
-    path, wholes = quick_path, []
-    for name, covariance in KINDS:
-        rule = rules()[name]
-        for classes in ("ab", "abc"):
-            for width in (None, 40):
-                X, y = examples(list(classes), width=width)
-                weights = {"class_weight": {"a": 0.5}}
-                model = make(rule, covariance, **weights).partial_fit(X, y, list(classes))
-                save(model, path)
-                wholes.append(path.read_bytes())
-    rng = random.Random(5)  # noqa: S311 no secret
-    refused = used = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # numbers that no training gives
-        for _ in range(several(10_000, 1500)):
-            path.write_bytes(damage(rng.choice(wholes), wholes, rng))
-            try:
-                model = load(path)
-            except ModelFileError:
-                refused += 1
-                continue
-            used += 1
-            if COMPILED:  # Python's own arithmetic raises where compiled code gives NaN
-                with contextlib.suppress(DataError, InvalidParameter):  # overflow, 'balanced'
-                    use(model)
-    assert refused > used > several(500, 50)
 
 
 if __name__ == "__main__":
