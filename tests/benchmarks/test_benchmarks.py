@@ -95,7 +95,7 @@ def test_runs_take_turns_and_the_best_counts():
     assert b.accuracy == 1.0
 
 
-def test_a_rival_that_fails_is_told_of_and_the_others_go_on():
+def test_a_rival_that_fails_is_reported_and_the_others_go_on():
     def fail():
         raise RuntimeError("no more\nmemory")
 
@@ -164,7 +164,7 @@ def test_the_goal_on_text_asks_for_speed_and_accuracy_in_one_run(ours, reached, 
         assert f"{0.7 if ours[0][0] == 0.7 else ours[-1][0]:.2f} ×" in goal.measured
 
 
-def test_the_goals_on_text_tell_of_the_bare_run_and_of_the_usual_one():
+def test_the_goals_on_text_cover_the_bare_run_and_the_usual_one():
     rows = [("sureline", "22 bits", 1.0, 0.9), ("sureline", "usual", 2.0, 0.9)]
     table = results(*rows, ("scikit_learn", "", 16.0, 0.9), ("fasttext", "epochs 5", 16.0, 0.9))
     told = CONTESTS["text"].goals([table])[2:]
@@ -233,4 +233,4 @@ def test_rivals_can_be_compared(tmp_path):
     assert "**A trial**" in text
     assert "| 2^18 columns: At most 1.3 × scikit-learn's pa1" in text
     line = next(line for line in text.splitlines() if "| AROWClassifier |" in line)
-    assert float(line.split("|")[-2]) > 0.9  # the accuracy: labels are told by the words
+    assert float(line.split("|")[-2]) > 0.9  # the accuracy: the words give the label

@@ -225,7 +225,7 @@ def test_table_of_rules_shows_every_combination(rule_pages: ModuleType) -> None:
     }
 
 
-def test_table_of_weights_tells_what_one_means_for_every_rule(rule_pages: ModuleType) -> None:
+def test_table_of_weights_says_what_one_means_for_every_rule(rule_pages: ModuleType) -> None:
     rows = {row[0].split("`")[1]: row[1:] for row in rule_pages.weights(rules())}
     assert set(rows) == set(rules())
     assert all(re.search(r"weight", told) for _, told in rows.values())

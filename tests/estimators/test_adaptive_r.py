@@ -89,7 +89,7 @@ def follow(margins):
     return r
 
 
-def test_scores_that_are_far_on_the_wrong_side_tell_noise_and_unsure_ones_do_not():
+def test_scores_far_on_the_wrong_side_count_as_noise_and_uncertain_ones_do_not():
     assert noise_of(np.zeros(2)) == 3.0
     noisy, unsure = follow([1.0, 1.0, 1.0, -1.0] * 5000), follow([1.0, 1.0, 1.0, -0.1] * 5000)
     assert noisy == pytest.approx(6 * np.sqrt(0.25), rel=1e-3)
@@ -128,7 +128,7 @@ def test_parts_and_all_at_once_are_the_same(classes, scheme):
         assert other.r_ == whole.r_
 
 
-def test_the_first_pass_tells_r():
+def test_the_first_pass_determines_r():
     X, y = rows(classes=2)
     once = AROWClassifier(r="auto", shuffle=False, max_iter=1).fit(X, y)
     often = AROWClassifier(r="auto", shuffle=False, max_iter=3).fit(X, y)

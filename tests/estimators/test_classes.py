@@ -175,7 +175,7 @@ def test_a_model_too_large_is_refused_with_its_size():
         "features"
     )
     grown = AROWClassifier(memory_limit_gb=2.5e-4)
-    grown.partial_fit(X[:33], y[:33])  # 33 fit, 64 would not: no room is made in advance
+    grown.partial_fit(X[:33], y[:33])  # 33 fit, 64 would not: nothing is allocated in advance
     with pytest.raises(InvalidParameter, match="1,000 features x 60 classes"):
         grown.partial_fit(X, y)
     assert grown.classes_.size == 33

@@ -122,7 +122,7 @@ def test_probability_of_a_certain_score():
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 @pytest.mark.parametrize(("rule", "covariance"), CASES)
-def test_overflow_is_told_and_not_learned_silently(rule, covariance):
+def test_overflow_is_reported_and_not_learned_silently(rule, covariance):
     X = np.array([[1e200, -1e200], [-1e200, 1e200], [1e200, 1e200]])
     told = r"learning row \d overflowed float64.*scale the features"
     for labels in ([0, 1, 1], [0, 1, 2]):

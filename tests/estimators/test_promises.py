@@ -63,7 +63,7 @@ def test_a_seed_fixes_every_bit(rule, covariance):
 
 
 def test_rows_out_of_order_with_duplicates_and_zeros_are_put_right():
-    # Row 0 is (3, 0, 2) told in three entries, out of order, with a zero; row 1 is (0, 1, 0).
+    # Row 0 is (3, 0, 2) given as three entries, out of order, with a zero; row 1 is (0, 1, 0).
     data = np.array([2.0, 1.0, 2.0, 0.0, 1.0])
     indices = np.array([2, 0, 0, 1, 1])
     untidy = scipy.sparse.csr_array((data, indices, np.array([0, 4, 5])), shape=(2, 3))

@@ -178,7 +178,7 @@ def test_features_beyond_those_known_make_an_answer_less_sure():
     np.testing.assert_allclose(strange.variance, known.variance + 4.0, rtol=1e-6)
 
 
-def test_two_classes_of_a_wide_model_are_told_as_one_score():
+def test_two_classes_of_a_wide_model_have_one_score():
     X, y = numbers(classes=3)
     model = AROWClassifier().partial_fit(X, y).forget_class(2)
     found = predict_batch(model, Batch(matrix=X))

@@ -34,7 +34,7 @@ def answers(model):
     [{}, {"features": "hash", "bits": 14}, {"max_features": 400}, {"estimator": PAClassifier()}],
     ids=["vocabulary", "hash", "pruned", "pa"],
 )
-def test_no_answer_mixes_two_states(options, labels):
+def test_no_prediction_mixes_two_states(options, labels):
     start = 40
     alone = TextClassifier(**options).partial_fit(TEXTS[:start], labels[:start])
     allowed = [set() for _ in PROBES]

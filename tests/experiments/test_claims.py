@@ -1,4 +1,4 @@
-"""The papers' claims: how verdicts are reached, and what the multi-class and volume papers tell."""
+"""The papers' claims: how verdicts are reached, and the reports on the multi-class and volume papers."""
 
 import sys
 from importlib import import_module
@@ -61,7 +61,7 @@ def test_claims_are_read_as_they_were_written(tmp_path):
     )
 
 
-def test_the_summary_tells_headline_claims_and_what_was_not_run(tmp_path):
+def test_the_summary_lists_headline_claims_and_what_was_not_run(tmp_path):
     page = tmp_path / "README.md"
     marks = "\n".join(f"<!-- begin {n} -->\n<!-- end {n} -->" for n in ("count", "claims"))
     page.write_text(f"# Title\n\n{marks}\n\nThe end.\n", encoding="utf-8")
@@ -164,7 +164,7 @@ def test_multi_class_claims_are_decided_by_the_figures():
 
 
 def rows_of_three_labels(size=90):
-    """Rows that tell their label, but for every ninth."""
+    """Rows whose features give their label, except every ninth."""
     rng = np.random.default_rng(5)
     y = np.arange(size) % 3
     X = (rng.random((size, 12)) < 0.2).astype(np.float32)
@@ -293,7 +293,7 @@ def write_mail(folder):
 
 
 @pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
-def test_the_multi_class_paper_is_told_from_what_data_there_is(tmp_path, short_run, capsys):
+def test_the_multi_class_paper_is_reported_from_the_data_there_is(tmp_path, short_run, capsys):
     write_mail(tmp_path)
     output = short_run("crammer2009multiclass")
     page = (output / "tables.md").read_text(encoding="utf-8")
@@ -316,7 +316,7 @@ def test_the_multi_class_paper_is_told_from_what_data_there_is(tmp_path, short_r
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
-def test_the_volume_paper_is_told_from_what_data_there_is(tmp_path, short_run):
+def test_the_volume_paper_is_reported_from_the_data_there_is(tmp_path, short_run):
     rng = np.random.default_rng(7)
     digits = np.arange(300) % 10
     pixels = np.clip(rng.normal(size=(10, 256))[digits] + rng.normal(size=(300, 256)), -1, 1)

@@ -163,7 +163,7 @@ def test_vowpal_wabbit_learns_two_classes_and_many(news):
             assert record["error"] < 40
 
 
-def test_reliability_is_told_with_and_without_calibration(news):
+def test_reliability_is_reported_with_and_without_calibration(news):
     record = work(Cell("sci", "arow-nb-1.0", str(Run("reliability"))), {"data": news})
     assert record["online"]["error"] != record["none"]["error"]
     for way in ("online", "none"):
@@ -197,7 +197,7 @@ def test_plans_hold_every_run_once():
     assert len(plan_reliability("cw-nb", tasks, 2)) == 6
 
 
-# -- what is told ------------------------------------------------------------------------------
+# -- the reports -------------------------------------------------------------------------------
 
 
 def record(wrong, size=100):
@@ -217,7 +217,7 @@ def validation(errors):
     }
 
 
-def test_the_lowest_mean_validation_error_is_chosen_and_a_change_is_told():
+def test_the_lowest_mean_validation_error_is_chosen_and_a_change_is_reported():
     errors = {
         "arow-nb-1.0": {0: 5.0, 10: 8.0, 20: 11.0},
         "arow-nb-auto": {0: 6.0, 10: 7.0, 20: 8.0},

@@ -118,7 +118,7 @@ def test_missing_data_is_a_sentence(tmp_path, cache):
     assert not at_hand("rcv1/retail", tmp_path)
 
 
-def test_every_task_says_what_it_stands_for():
+def test_every_task_is_described():
     for name, info in TASKS.items():
         assert info.name == name
         assert info.stands_for
@@ -160,7 +160,7 @@ def test_passes_one_by_one_give_what_fit_gives(name, rows):
 
 
 class Fixed:
-    """A learner whose mistakes are told beforehand, by setting and pass."""
+    """A learner whose mistakes are given beforehand, by setting and pass."""
 
     mistakes = (((3, 1, 2), "a"), ((2, 1, 1), "b"), ((0, 4, 4), "c"))
 
@@ -420,7 +420,7 @@ def test_the_figures_of_other_parts_are_kept_in_order(tmp_path):
     assert list(read_figures(path)) == [("figure2", "t", "x"), ("figure10", "t", "y")]
 
 
-def test_printed_figures_stand_in_brackets():
+def test_printed_figures_are_in_brackets():
     paper = {("table2", "news/talk", "pa"): Figure(1.57, 0.001)}
     tasks, learners = {"news/talk": "Talk", "rcv1/retail": "Retail"}, {"pa": "PA", "cw-var-kl": "V"}
     assert side_by_side("table2", tasks, learners, paper, FIGURES).splitlines() == [

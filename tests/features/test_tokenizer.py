@@ -210,12 +210,12 @@ def test_stop_words_must_be_words():
         ("dtype", "int8"),
     ],
 )
-def test_wrong_options_are_told(name, value):
+def test_wrong_options_are_refused(name, value):
     with pytest.raises(InvalidParameter, match=name):
         TextFeatures(**{name: value}).fit(["a text"])
 
 
-def test_wrong_bits_are_told():
+def test_wrong_bits_are_refused():
     with pytest.raises(InvalidParameter, match="bits"):
         TextFeatures(features="hash", bits=40).fit(["a text"])
     with pytest.raises(InvalidParameter, match="neither words nor characters"):

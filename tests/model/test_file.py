@@ -307,7 +307,7 @@ def test_a_small_model_keeps_no_file_open(small, tmp_path):
         assert str(path) not in opened
 
 
-def test_room_for_more_columns_and_features_is_not_stored():
+def test_spare_columns_and_features_are_not_stored():
     model = AROWClassifier().partial_fit(*examples(list("abcde")))
     state = model.model_.state
     assert state.table.shape[2] > 5
@@ -431,7 +431,7 @@ def test_an_interrupted_write_leaves_nothing(small, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
-def test_a_disk_that_fills_up_is_told_in_a_sentence(tmp_path):
+def test_a_full_disk_is_reported_in_a_sentence(tmp_path):
     code = (
         "import resource, numpy as np\n"
         "from sureline.model.file import write\n"
@@ -446,7 +446,7 @@ def test_a_disk_that_fills_up_is_told_in_a_sentence(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == []
 
 
-def test_places_that_cannot_be_written_are_told(small, tmp_path):
+def test_places_that_cannot_be_written_are_reported(small, tmp_path):
     (tmp_path / "file").write_text("x")
     for path, says in [
         (tmp_path, "is a folder"),
@@ -485,7 +485,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(small, tmp_path, monkeyp
     assert (tmp_path / "model.sureline").read_text() == "precious"
 
 
-def test_models_that_cannot_be_saved_are_told(tmp_path):
+def test_models_that_cannot_be_saved_are_reported(tmp_path):
     X, y = examples([0, 1])
     path = tmp_path / "model.sureline"
 

@@ -71,7 +71,7 @@ def test_a_model_without_a_checksum_loads_but_does_not_verify(small, tmp_path):
         verify(path)
 
 
-def test_other_things_than_files_are_told_at_once(tmp_path):
+def test_other_things_than_files_are_refused_at_once(tmp_path):
     with pytest.raises(ModelFileError, match="does not exist"):
         load(tmp_path / "missing.sureline")
     with pytest.raises(ModelFileError, match="it is a folder"):
@@ -105,14 +105,14 @@ def test_other_things_than_files_are_told_at_once(tmp_path):
     ],
     ids=range(11),
 )
-def test_foreign_files_are_told_from_models(contents, says, tmp_path):
+def test_foreign_files_are_refused(contents, says, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(contents)
     with pytest.raises(ModelFileError, match=f"file .*{says}"):
         load(path)
 
 
-def test_models_of_others_are_told_from_ours(tmp_path):
+def test_models_of_other_libraries_are_refused(tmp_path):
     save_file({"weight": np.zeros(3, np.float32)}, tmp_path / "x", {"format": "pt"})
     with pytest.raises(ModelFileError, match="safetensors file without our metadata"):
         load(tmp_path / "x")

@@ -179,7 +179,7 @@ def test_cost_is_that_of_the_corners():
         assert ours == pytest.approx(price(rule.name, mu, sigma, 0.3, 0.7), rel=1e-12, abs=1e-12)
 
 
-def test_losses_are_told_by_three_numbers():
+def test_losses_are_described_by_three_numbers():
     margins = np.linspace(-3.0, 3.0, 601)
     plain = {
         "hinge": np.maximum(0.0, 1.0 - margins),

@@ -196,7 +196,7 @@ def test_numbers_worked_by_hand():
     assert rules()["pa-i"].step(0.0, 4.0, 1.0, 0.1, 0.0) == pytest.approx((0.4, 0.0))
 
 
-def test_zero_confidence_margin_only_mends_mistakes():
+def test_zero_confidence_margin_only_corrects_mistakes():
     for name in ("cw-variance", "cw-stdev"):
         rule = rules()[name]
         assert rule.constants(confidence=0.5, initial_variance=1.0) == (0.0,)

@@ -33,7 +33,7 @@ def count_threads():
 
 
 def write_news(folder, each=24):
-    """A file of the shape of 20 Newsgroups: six groups of a few posts, easy to tell apart."""
+    """A file of the shape of 20 Newsgroups: six groups of a few posts, easy to classify."""
     import pyarrow
     import pyarrow.parquet
 

@@ -17,7 +17,7 @@ def examples(classes, n=60, d=6, seed=0, width=None):
 
 
 def assert_same_state(one, other):
-    """All that two states hold, bit for bit; room for more columns aside."""
+    """All that two states hold, bit for bit; spare columns aside."""
     assert one.layout == other.layout
     names = ("wide", "used", "clock", "merged", "features")
     assert [getattr(one, name) for name in names] == [getattr(other, name) for name in names]

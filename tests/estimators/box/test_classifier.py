@@ -23,7 +23,7 @@ TIGHT = {"C": 0.05, "D": 0.02, "tol": 1e-9, "random_state": 0}
 
 
 def objective(model, X, y, weight=None, row=0, positive=1.0):
-    """The problem as the paper states it, from what a model tells about itself."""
+    """The problem as the paper states it, from the attributes of a model."""
     mu = np.append(model.coef_[row], model.intercept_[row] if model.fit_intercept else [])
     sigma = np.append(model.width_[row], model.intercept_width_[row] if model.fit_intercept else [])
     if model.fit_intercept:
@@ -115,7 +115,7 @@ def test_comid_comes_closer_with_every_tenfold_of_passes(regularizer):
     assert stopped.n_iter_ < 100
 
 
-def test_a_warning_tells_how_far_the_optimum_may_be():
+def test_a_warning_says_how_far_the_optimum_may_be():
     X, y = stream(2, n=100, noise=0.2)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2 rounds .* more than tol=1e-09"):
         model = BoxClassifier(**TIGHT, max_iter=2).fit(X, y)
@@ -210,7 +210,7 @@ def test_without_intercept():
     assert model.objective_ == pytest.approx(objective(model, X, y), abs=1e-12)
 
 
-def test_many_classes_are_told_apart_one_against_the_rest():
+def test_many_classes_are_learned_one_against_the_rest():
     rng = np.random.default_rng(9)
     X = rng.standard_normal((120, 4))
     y = np.array(["a", "b", "c"])[np.argmax(X @ rng.standard_normal((4, 3)), axis=1)]
@@ -318,7 +318,7 @@ def test_new_classes_may_come_at_any_time():
     for _ in range(5):
         named.partial_fit(X, y, classes=list("abcd"))
     assert named.score(X, y) > 0.9
-    # Two classes told as three differ only by the third: the first two keep what they know.
+    # Two classes learned as three differ only by the third: the first two stay as they were.
     two = BoxClassifier(**settings).partial_fit(X, X[:, 0] > 0)
     three = pickle.loads(pickle.dumps(two)).partial_fit(X[:1], [0], classes=[0, 1, 2])
     assert three.coef_[1] == pytest.approx(two.coef_[0], abs=1e-3)
@@ -425,7 +425,7 @@ def test_what_a_stream_refuses():
 
 
 @pytest.mark.parametrize("solver", ["dual", "comid"])
-def test_numbers_too_large_are_told(solver):
+def test_numbers_too_large_are_refused(solver):
     X, y = stream(20)
     with (
         pytest.raises(DataError, match="the numbers in X are too large"),

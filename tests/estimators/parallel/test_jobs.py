@@ -269,7 +269,7 @@ def test_the_number_of_jobs_is_scikit_learns():
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, "two", True])
-def test_a_wrong_number_of_jobs_is_told(wrong):
+def test_a_wrong_number_of_jobs_is_refused(wrong):
     with pytest.raises(InvalidParameter, match=r"n_jobs must be"):
         AROWClassifier(n_jobs=wrong).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(InvalidParameter, match=r"TextClassifier: n_jobs must be"):
@@ -603,7 +603,7 @@ def test_a_resumed_run_has_as_many_jobs_and_checkpoints_as_before(run):
 
 
 @pytest.mark.usefixtures("folder")
-def test_wrong_jobs_are_told_in_one_sentence(run):
+def test_wrong_jobs_are_reported_in_one_sentence(run):
     code, out, err = run("train", "mail.csv", *COLUMNS, "-o", "m", "--jobs", "0")
     assert (code, out) == (2, "")
     assert err == ("sureline: --jobs takes a number of threads, or -1 for one per core, got 0\n")

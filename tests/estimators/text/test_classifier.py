@@ -381,7 +381,7 @@ def test_a_class_can_be_forgotten():
     assert "two" not in model.predict(texts)
 
 
-def test_what_is_wrong_is_told():
+def test_what_is_wrong_is_reported():
     model = TextClassifier()
     with pytest.raises(DataError, match="3 texts but 2 labels"):
         model.fit(["a", "b", "c"], ["x", "y"])

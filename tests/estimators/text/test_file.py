@@ -114,7 +114,7 @@ def test_mutated_files_are_refused_or_harmless(kind, tmp_path):
         elif number % 4 == 1:  # in the header
             place = int(rng.integers(0, 8 + size))
             data[place] = int(rng.integers(0, 256))
-        elif number % 4 == 2:  # cut, or a piece moved
+        elif number % 4 == 2:  # cut, or a part moved
             start, stop = np.sort(rng.integers(0, len(data), 2))
             data = data[:start] + data[stop:] if rng.random() < 0.5 else data[:stop]
         else:  # numbers of the arrays, eight bytes at a time

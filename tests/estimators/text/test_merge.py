@@ -88,7 +88,7 @@ def test_texts_add_up_for_features_that_wait_for_a_column():
     assert merged.get_feature_names_out().tolist() == ["rare"]
 
 
-def test_models_that_do_not_fit_are_told():
+def test_models_that_do_not_fit_are_refused():
     one = TextClassifier().fit(TEXTS, LABELS)
     for other, told in (
         (TextClassifier(ngrams=(1, 1)), r"ngrams is \(1, 2\) in model 1 and \(1, 1\)"),

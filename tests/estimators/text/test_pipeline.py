@@ -41,7 +41,7 @@ def _small_chunks(monkeypatch):
 
 
 def bits(model):
-    """All that was learned; how much room there is for more does not count."""
+    """All that was learned; spare capacity does not count."""
     state, rows = model.model_.state, model.n_features_ + 1
     arrays = (state.table[:rows], state.tallies[:rows], state.tokens, state.curve, state.errors)
     told = (state.counts.tolist(), state.clock, model.classes_.tolist())

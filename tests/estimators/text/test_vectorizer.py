@@ -187,7 +187,7 @@ def test_a_hashed_file_holds_only_what_was_met(tmp_path):
         ("features", "tensor 'table' is"),
     ],
 )
-def test_a_damaged_file_is_told(what, told, tmp_path):
+def test_a_damaged_file_is_reported(what, told, tmp_path):
     path = tmp_path / "f.sureline"
     made("nb", ngrams=(1, 1)).fit(TEXTS, LABELS).save(path)
     opened = read(path)
@@ -283,7 +283,7 @@ def test_it_goes_into_a_pipeline():
     assert pipeline.fit(TEXTS, LABELS).score(TEXTS, LABELS) > 0.95
 
 
-def test_what_is_wrong_is_told():
+def test_what_is_wrong_is_reported():
     with pytest.raises(InvalidParameter, match="'idf', 'nb' or None, got 'auto'"):
         TextFeatures(weighting="auto").fit(TEXTS)
     with pytest.raises(DataError, match="needs the labels y"):

@@ -294,7 +294,7 @@ def test_pruned_features_take_their_counts_along():
         assert sum(model.model_.state.tallies[1 + j]) <= sum(known[name])
 
 
-def test_counting_first_knows_every_text_from_the_beginning():
+def test_counting_first_counts_every_text_before_learning():
     lines, y = texts(5)
     first = TextClassifier(counts_first=True, shuffle=False, max_iter=2).fit(lines, y)
     later = TextClassifier(shuffle=False, max_iter=2).fit(lines, y)
@@ -396,7 +396,7 @@ def test_calibrated_probabilities_are_honest(covariance, classes):
     assert error_of(chances, truth) < max(error_of(plain.predict_proba(Z), truth), 0.02)
 
 
-def test_the_curve_is_one_newton_step_a_row():
+def test_the_calibrator_makes_one_newton_step_per_row():
     X, y = noisy(2, 60, 4)
     model = CWClassifier(calibration="online", scheme="one-vs-rest", dtype="float64")
     slow = CWClassifier(scheme="one-vs-rest", dtype="float64")
@@ -420,14 +420,14 @@ def test_the_curve_is_one_newton_step_a_row():
     np.testing.assert_allclose(model.predict_proba(X), sigma / sigma.sum(axis=1, keepdims=True))
 
 
-def test_later_passes_leave_the_curve_alone():
+def test_later_passes_leave_the_calibrator_alone():
     X, y = noisy(3, 100, 2)
     once = AROWClassifier(max_iter=1, calibration="online", random_state=0).fit(X, y)
     often = AROWClassifier(max_iter=3, calibration="online", random_state=0).fit(X, y)
     np.testing.assert_array_equal(once.model_.state.curve, often.model_.state.curve)
 
 
-def test_merged_curves_agree_as_firmly_as_each_is_known():
+def test_merged_calibrators_are_weighted_by_their_precision():
     lines, y = texts(10, 200)
     parts = [TextClassifier().partial_fit(lines[k::2], y[k::2]) for k in range(2)]
     merged = merge(parts)
