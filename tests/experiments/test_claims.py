@@ -1,4 +1,4 @@
-"""The papers' claims: how verdicts are reached, and reports on the multi-class and volume papers."""
+"""The claims of papers: how verdicts are reached, and reports on multi-class and volume papers."""
 
 import sys
 from importlib import import_module
