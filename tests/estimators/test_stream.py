@@ -224,3 +224,19 @@ def test_an_unfitted_model_has_no_features():
     stream = StreamTrainer(AROWClassifier())
     stream.settle()
     assert stream.counts.seen == 0
+
+
+def test_predicting_unknown_features_leaves_the_model_as_it_was():
+    X, y = numbers()
+    model = AROWClassifier().partial_fit(X, y)
+    state, width = model.model_.state, model.n_features_in_
+    wide = csr_array((np.ones(1), np.array([90]), np.array([0, 1])), shape=(1, 100))
+    predict_batch(model, Batch(matrix=wide))
+    assert model.model_.state is state
+    assert model.n_features_in_ == width == model.coef_.shape[1]
+
+
+def test_min_confidence_labels_by_the_mean_as_predict_does():
+    model = TextClassifier().partial_fit(TEXTS, [*"abcabcab"])
+    asked = [*TEXTS, "noon prize lunch", "money at noon"]
+    assert model.predict(asked, min_confidence=0.0).tolist() == model.predict(asked).tolist()
