@@ -1,6 +1,7 @@
 """The scalar rules of the boxes: optimal on random draws, and equal to the lemmas put right."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sureline.errors import InvalidParameter
 from sureline.estimators import BoxClassifier, classifier_for
 from sureline.rules import batch_rules, rules
 from sureline.rules.box.problem import LOSSES, positive_root
+from sureline.rules.registry import register_batch
 
 RULES = list(batch_rules().values())
 CASES = several(10_000, 1_000)
@@ -209,3 +211,9 @@ def test_the_registry_knows_boxes_as_rules_of_another_kind():
             assert parameter.meaning.split(":")[0] in BoxClassifier.__doc__
         with pytest.raises(InvalidParameter, match="no online rule; use BoxClassifier"):
             classifier_for(rule.name)
+
+
+def test_two_files_cannot_register_a_batch_rule_of_one_name():
+    rule = next(iter(batch_rules().values()))
+    with pytest.raises(InvalidParameter, match="two files register a rule named"):
+        register_batch(replace(rule, module="elsewhere"))
