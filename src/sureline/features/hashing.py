@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,30 +11,25 @@ from sureline.features.names import Names, grow
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts
 from sureline.features.vocabulary import copy_arrays, empty_rows, largest
+from sureline.kernels.text import arguments
 from sureline.kernels.text.vocabulary import FOLD_ROWS
 
 MOST_NAMES = 2**18  # how many names are remembered; the lighter half is then forgotten
 KEPT_NAMES = MOST_NAMES // 2
 
 
-class NamedColumns(NamedTuple):
+class NamedColumns(arguments.NamedColumns):
     """The names that hashing remembers: one bit per column, and the columns in order of naming.
 
     `sizes` has the names, 1 + the texts since the limit was first reached, and the names' bytes.
     """
 
-    bits: NDArray[np.uint8]
-    columns: NDArray[np.int32]
-    sizes: NDArray[np.int64]
-    names: Names
+    __slots__ = ()
 
 
 # For folds that name no columns: neither read nor written.
-NAMELESS = (
-    np.zeros(0, np.uint8),
-    np.zeros(0, np.int32),
-    np.zeros(3, np.int64),
-    *Names.empty(),
+NAMELESS = NamedColumns(
+    np.zeros(0, np.uint8), np.zeros(0, np.int32), np.zeros(3, np.int64), Names.empty()
 )
 
 
@@ -97,20 +92,9 @@ class Hashing:
         out: Rows | None = None,
     ) -> tuple[Rows, int]:
         """Rows of the texts from `first` on, and where it stopped."""
-        arrays = self.arrays
         if out is None:
             out = empty_rows(tokens, first, dtype)
-        stopped = FOLD_ROWS.compiled(dtype)(
-            first,
-            *tokens[:6],
-            normalize,
-            MOST_NAMES,
-            arrays.bits,
-            arrays.columns,
-            arrays.sizes,
-            *arrays.names,
-            *out,
-        )
+        stopped = FOLD_ROWS.loop(dtype)(tokens, first, normalize, MOST_NAMES, self.arrays, out)
         return out.first(stopped - first), stopped
 
     def look_up(
@@ -124,7 +108,7 @@ class Hashing:
         """Rows of the texts."""
         if out is None:
             out = empty_rows(tokens, 0, dtype)
-        FOLD_ROWS.compiled(dtype)(0, *tokens[:6], normalize, 0, *NAMELESS, *out)
+        FOLD_ROWS.loop(dtype)(tokens, 0, normalize, 0, NAMELESS, out)
         return out
 
     def name(self, column: int) -> str:
@@ -133,7 +117,8 @@ class Hashing:
         if arrays.bits.size and arrays.bits[column >> 3] >> (column & 7) & 1:
             places = np.flatnonzero(arrays.columns[: arrays.sizes[0]] == column)
             if places.size:
-                return arrays.names.name(int(places[0]))
+                name: str = arrays.names.name(int(places[0]))
+                return name
         return f"column {column}"
 
     def find(self, key: Any) -> int:

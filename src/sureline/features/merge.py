@@ -116,7 +116,7 @@ def _fill_names(
     names.ends[: first.features] = first.arrays.names.ends[: first.features]
     names.letters[:last] = first.arrays.names.letters[:last]
     for each, own, before in zip(several[1:], places[1:], sizes[:-1], strict=True):
-        last = COPY_NAMES.compiled("float64")(*each.arrays.names, own, before, *names)
+        last = COPY_NAMES.loop("float64")(each.arrays.names, own, before, names)
     return last
 
 

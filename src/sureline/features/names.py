@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.features.tokenizer import TokenizedTexts
+from sureline.kernels.text import arguments
 
 CHARACTERS = 1  # the byte before the name of a character n-gram
 
 
-class Names(NamedTuple):
+class Names(arguments.Names):
     """Names by number: `ends` has where each ends in `letters`."""
 
-    ends: NDArray[np.int64]
-    letters: NDArray[np.uint8]
+    __slots__ = ()
 
     @classmethod
     def empty(cls) -> Names:

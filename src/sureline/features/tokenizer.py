@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import local
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,14 @@ from sureline.data.surrogates import replace_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows
 from sureline.features.unicode_tables import VERSION, characters
+from sureline.kernels.text.arguments import (
+    Characters,
+    NamedValues,
+    Texts,
+    TokenBuffers,
+    TokenRules,
+    Tokens,
+)
 from sureline.kernels.text.tokenizer import BINARY, BLOCK, COUNTS, FILL_STOPS, LOG, READ_TEXTS
 from sureline.options import LONGEST
 
@@ -27,22 +35,16 @@ SHORT = 2**10  # the buffers for single texts take at least so many bytes
 NO_OFFSETS = np.zeros(1, np.int64)
 NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
 NO_SPANS = np.zeros((0, 4), np.int64)
-NO_VALUED = NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES  # texts without valued features
+NO_NAMED = NamedValues(NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES)  # texts and nothing besides
 
 
-class TokenizedTexts(NamedTuple):
+class TokenizedTexts(Tokens):
     """The features of some texts: fingerprints, values, and where in `low` their names are.
 
     The arrays are views of the buffers that the texts were read into, valid until the next read.
     """
 
-    indptr: NDArray[np.int64]
-    keys: NDArray[np.uint64]
-    values: NDArray[np.float64]
-    starts: NDArray[np.int64]
-    lengths: NDArray[np.int32]
-    low: NDArray[np.uint8]
-    spans: NDArray[np.int64]  # of the words of the last text: in `low`, and in the text
+    __slots__ = ()
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -109,7 +111,7 @@ class Tokenizer:
             single = buffers.single = SingleText(self, buffers, most)
         single.text[:size] = raw
         single.offsets[1] = size
-        single.read(*single.arguments)
+        single.read()
         return single
 
     def _read(
@@ -119,47 +121,40 @@ class Tokenizer:
         named: NamedFeatures | None,
         buffers: TokenizerBuffers | None = None,
     ) -> TokenizedTexts:
-        if named is None:
-            arrays: tuple[NDArray[Any], ...] = NO_VALUED
-            places, letters = 0, 0
-        else:
+        given, places, letters = NO_NAMED, 0, 0
+        if named is not None:
             ends, names = text_buffers(named.names)
-            arrays = (named.offsets, names, ends, named.values)
+            given = NamedValues(named.offsets, names, ends, named.values)
             places, letters = named.values.size, int(ends[-1] - ends[0])
         buffers = _THREAD.buffers if buffers is None else buffers
         self._reserve(buffers, np.diff(offsets), places, letters)
-        words = READ_TEXTS.compiled("float64")(data, offsets, *arrays, *self.arguments(buffers))
+        words = READ_TEXTS.loop("float64")(
+            Texts(data, offsets), given, self.rules, self.characters, buffers.arrays()
+        )
         return buffers.tokens(offsets.size, buffers.spans[: 4 * words].reshape(-1, 4))
 
-    def arguments(self, buffers: TokenizerBuffers) -> tuple[Any, ...]:
-        """The kernel's arguments besides the texts."""
-        from_, to = self.ngrams or (0, 0)
-        first, last = self.chars or (0, 0)
-        return (
+    @property
+    def rules(self) -> TokenRules:
+        """Which features a text has, as the kernel takes it."""
+        words_from, words_to = self.ngrams or (0, 0)
+        chars_from, chars_to = self.chars or (0, 0)
+        return TokenRules(
             self.lowercase,
-            from_,
-            to,
-            first,
-            last,
+            words_from,
+            words_to,
+            chars_from,
+            chars_to,
             self.char_scope == "text",
             self.min_length,
             self._stops,
             COUNTING[self.counts],
             self.bits,
-            *characters(self.lowercase),
-            buffers.low,
-            buffers.runs,
-            buffers.word_keys,
-            buffers.chains,
-            buffers.spans,
-            buffers.seen,
-            buffers.own,
-            buffers.indptr,
-            buffers.keys,
-            buffers.values,
-            buffers.starts,
-            buffers.lengths,
         )
+
+    @property
+    def characters(self) -> Characters:
+        """The tables of characters."""
+        return Characters(*characters(self.lowercase))
 
     def chunks(
         self,
@@ -235,11 +230,15 @@ class SingleText:
         text = np.zeros(most, np.uint8)
         self.tokenizer, self.most = tokenizer, most
         self.text, self.offsets = text.data, np.zeros(2, np.int64)
-        self.arguments = (text, self.offsets, *NO_VALUED, *tokenizer.arguments(buffers))
-        READ_TEXTS.compiled("float64")(*self.arguments)  # an empty text: checks the types once
-        self.read = READ_TEXTS.loop("float64")
+        self.texts, self.buffers = Texts(text, self.offsets), buffers.arrays()
+        self.rules, self.characters = tokenizer.rules, tokenizer.characters
+        self.loop = READ_TEXTS.loop("float64")
         self.tokens = buffers.tokens(2, NO_SPANS)
         self._rows: dict[str, Rows] = {}
+
+    def read(self) -> None:
+        """Read the text that `text` and `offsets` hold."""
+        self.loop(self.texts, NO_NAMED, self.rules, self.characters, self.buffers)
 
     def fits(self, tokenizer: Tokenizer, size: int) -> bool:
         """Whether a text of so many bytes can be read here."""
@@ -272,6 +271,23 @@ class TokenizerBuffers:
         self.seen = np.zeros(16, np.uint32)
         self.own = np.zeros(0, np.uint64)
         self.single: SingleText | None = None
+
+    def arrays(self) -> TokenBuffers:
+        """The same as the kernel takes them."""
+        return TokenBuffers(
+            self.low,
+            self.runs,
+            self.word_keys,
+            self.chains,
+            self.spans,
+            self.seen,
+            self.own,
+            self.indptr,
+            self.keys,
+            self.values,
+            self.starts,
+            self.lengths,
+        )
 
     def tokens(self, size: int, spans: NDArray[np.int64]) -> TokenizedTexts:
         """The texts in the buffers: `size` offsets, and the word spans of the last text."""

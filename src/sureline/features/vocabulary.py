@@ -7,7 +7,7 @@ once, so that readers finish with what they have.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sureline.errors import ModelFileError
 from sureline.features.names import Names, grow
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts
+from sureline.kernels.text import arguments
 from sureline.kernels.text.vocabulary import ENLARGE, ENTER_ROWS, LOOK_UP_ROWS, PRUNE
 from sureline.kernels.text.vocabulary_merge import LIST_KEYS
 
@@ -23,13 +24,10 @@ SMALLEST = 1024  # slots of a new table
 KEPT_SHARE = 0.75  # of the features, when `max_features` is reached
 
 
-class VocabularyArrays(NamedTuple):
+class VocabularyArrays(arguments.VocabularyArrays):
     """A vocabulary's arrays; `sizes` has the features, the slots taken and the names' bytes."""
 
-    table: NDArray[np.uint64]
-    seen: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    names: Names
+    __slots__ = ()
 
 
 class Vocabulary:
@@ -112,20 +110,10 @@ class Vocabulary:
         It stops early when it is time to prune. Capacity must have been reserved. The rows are
         new, or written to `out`.
         """
-        arrays = self.arrays
         if out is None:
             out = empty_rows(tokens, first, dtype)
-        stopped = ENTER_ROWS.compiled(dtype)(
-            first,
-            *tokens[:6],
-            normalize,
-            self.least,
-            self.most,
-            arrays.table,
-            arrays.seen,
-            arrays.sizes,
-            *arrays.names,
-            *out,
+        stopped = ENTER_ROWS.loop(dtype)(
+            tokens, first, normalize, self.least, self.most, self.arrays, out
         )
         if stopped < 0:
             raise ModelFileError("the vocabulary of this model is damaged; load another copy")
@@ -146,9 +134,8 @@ class Vocabulary:
         arrays = self.arrays
         if out is None:
             out = empty_rows(tokens, 0, dtype)
-        LOOK_UP_ROWS.compiled(dtype)(
-            *tokens[:3], normalize, unknown, arrays.table, arrays.sizes.item(0), *out
-        )
+        features = arrays.sizes.item(0)
+        LOOK_UP_ROWS.loop(dtype)(tokens, normalize, unknown, arrays.table, features, out)
         return out
 
     def keys(self) -> NDArray[np.uint64]:
@@ -166,7 +153,8 @@ class Vocabulary:
 
     def name(self, column: int) -> str:
         """The name of a column's feature."""
-        return self.arrays.names.name(column)
+        name: str = self.arrays.names.name(column)
+        return name
 
     def find(self, key: Any) -> int:
         """The column of a fingerprint, or -1."""

@@ -2,19 +2,31 @@
 
 Words are the runs of letters, digits and underscores of the lower-cased text. Every word is
 written, in lower case, to one buffer, with a space behind it: so the name of a word, of
-neighbouring words and of the characters of a word is always a piece of that buffer.
+neighbouring words and of the characters of a word is always a part of that buffer.
 """
 
 from __future__ import annotations
 
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Kernel, array, f8, flag, given, i8
+from sureline.kernels.compiling import Kernel, array, given, i8
+from sureline.kernels.text.arguments import (
+    CHARACTER_TABLES,
+    NAMED_VALUES,
+    TEXTS,
+    TOKEN_BUFFERS,
+    TOKEN_RULES,
+    Characters,
+    NamedValues,
+    Texts,
+    TokenBuffers,
+    TokenRules,
+)
 from sureline.kernels.text.byte_vectors import SIZE, fold_block, load8, lowest_bit, store8
 from sureline.kernels.text.fingerprints import (
     CHARACTERS,
@@ -95,8 +107,9 @@ def is_space(code: int) -> bool:
 
 
 @register_jitable
-def ends_word(text: Any, place: int, start: int, stop: int, pages: Any, index: Any) -> bool:
+def ends_word(text: Any, place: int, start: int, stop: int, characters: Characters) -> bool:
     """Whether the capital sigma at a place is the last letter of a word, as Unicode sees it."""
+    pages, index = characters.pages, characters.order
     before = place
     cased = False
     while before > start:
@@ -122,38 +135,42 @@ def ends_word(text: Any, place: int, start: int, stop: int, pages: Any, index: A
 
 @register_jitable
 def lowered(
-    code: int, place: int, text: Any, start: int, stop: int, pages: Any, index: Any
+    code: int, place: int, text: Any, start: int, stop: int, characters: Characters
 ) -> tuple[int, bool]:
     """The lower case of the character at a place, and whether that is part of a word."""
-    known = pages[index[code >> 8], code & 0xFF]
+    known = characters.pages[characters.order[code >> 8], code & 0xFF]
     if code == CAPITAL_SIGMA:
-        return (FINAL_SIGMA if ends_word(text, place, start, stop, pages, index) else SIGMA), True
+        return (FINAL_SIGMA if ends_word(text, place, start, stop, characters) else SIGMA), True
     lower = known & LOWER
     return (lower if lower else code), bool(known & WORD)
 
 
+class TextFeatures(NamedTuple):
+    """Where the features of the present text are noted.
+
+    `first` is the number of its first feature among those of all texts, and `seen`, of which the
+    first 1 + `mask` slots are in use, a hash table of its features.
+    """
+
+    bits: int
+    first: int
+    mask: int
+    seen: Any
+    own: Any
+    values: Any
+    starts: Any
+    lengths: Any
+
+
 @register_jitable
-def add(
-    key: Any,
-    value: float,
-    begin: int,
-    length: int,
-    bits: int,
-    first: int,
-    size: int,
-    mask: int,
-    seen: Any,
-    own: Any,
-    values: Any,
-    starts: Any,
-    lengths: Any,
-) -> Any:
+def add(key: Any, value: float, begin: int, length: int, size: int, features: TextFeatures) -> Any:
     """Note a feature of the present text, add to its value, and return how many there are now.
 
     `own` has the keys of the text, behind the one that is looked for, which whoever comes to an
     empty place finds. A feature that is known is written behind all others for nothing, since
     nobody can guess whether it is, and a wrong guess takes longer.
     """
+    bits, first, mask, seen, own, values, starts, lengths = features
     if bits:
         key >>= U(64 - bits)
     # Numbers without a sign, since Numba lets others count from the end of an array.
@@ -224,46 +241,35 @@ def find_runs(
 
 @register_jitable
 def keep_word(
-    state: Any,
-    begin: int,
-    end: int,
-    begun: int,
-    ended: int,
-    low: Any,
-    count: int,
-    word_keys: Any,
-    spans: Any,
+    state: Any, begin: int, end: int, begun: int, ended: int, count: int, buffers: TokenBuffers
 ) -> None:
     """Note the next word, which lies in `low` and in the text from here to there."""
     word = U(count)  # without a sign, as in `add`
-    word_keys[word] = state
-    span = FOUR * word
+    spans, span = buffers.spans, FOUR * word
+    buffers.word_keys[word] = state
     spans[span], spans[span + ONE] = begin, end
     spans[span + TWO], spans[span + THREE] = begun, ended
-    low[U(end)] = SPACE
+    buffers.low[U(end)] = SPACE
 
 
 @register_jitable
 def find_foreign_words(
     text: Any,
-    start: int,
-    stop: int,
-    run: int,
-    end: int,
-    lowercase: bool,
-    least: int,
-    stops: Any,
-    letters: Any,
-    pages: Any,
-    index: Any,
-    low: Any,
+    whole: tuple[int, int],
+    run: tuple[int, int],
+    rules: TokenRules,
+    characters: Characters,
     out: int,
     count: int,
-    word_keys: Any,
-    spans: Any,
+    buffers: TokenBuffers,
 ) -> tuple[int, int]:
-    """What `find_words` does for one run of the text, character by character."""
-    place, begun, ended = run, run, run
+    """What `find_words` does for one run of the text, character by character.
+
+    The text and the run are given by where they start and stop.
+    """
+    low, lowercase, (start, stop), end = buffers.low, rules.lowercase, whole, run[1]
+    letters, pages, index = characters
+    place, begun, ended = run[0], run[0], run[0]
     begin, length = out, 0  # of the word that is being read
     while place < end or length:
         inside = place < end
@@ -286,7 +292,7 @@ def find_foreign_words(
                     ended = place
                     inside = False
                 elif lowercase:
-                    code, inside = lowered(code, place - width, text, start, stop, pages, index)
+                    code, inside = lowered(code, place - width, text, start, stop, characters)
                 else:
                     inside = pages[index[code >> 8], code & 0xFF] & WORD_AS_IS != 0
                 if inside:
@@ -297,11 +303,10 @@ def find_foreign_words(
             continue
         if length:
             state = all_absorbed(low, begin, out, WORDS)
-            if length < least or listed(state, stops):
+            if length < rules.least or listed(state, rules.stops):
                 out = begin
             else:
-                span = begun - start, ended - start
-                keep_word(state, begin, out, *span, low, count, word_keys, spans)
+                keep_word(state, begin, out, begun - start, ended - start, count, buffers)
                 count += 1
                 out += 1
         begin, begun, length = out, place, 0
@@ -323,34 +328,28 @@ def find_words(
     text: Any,
     start: int,
     stop: int,
-    lowercase: bool,
-    least: int,
-    stops: Any,
-    letters: Any,
-    pages: Any,
-    index: Any,
-    low: Any,
+    rules: TokenRules,
+    characters: Characters,
     out: int,
-    runs: Any,
-    word_keys: Any,
-    spans: Any,
+    buffers: TokenBuffers,
 ) -> tuple[int, int]:
     """Write the words of a text to `low` from `out` on; return the place behind and their number.
 
     `spans` says where each word lies in `low` and in the text.
     """
+    low, runs, word_keys = buffers.low, buffers.runs, buffers.word_keys
     # Behind all that words can take: a letter grows by half at most when it becomes small.
     folded = out + 2 * (stop - start) + SIZE
-    many, plain = find_runs(text, start, stop, lowercase, low, folded, runs)
+    many, plain = find_runs(text, start, stop, rules.lowercase, low, folded, runs)
     count = 0
     for run in range(many):
         begun, ended = runs[TWO * U(run)], runs[TWO * U(run) + ONE]
         source, length = folded + begun, ended - begun
         if not plain and not is_ascii(low, source, source + length):
+            whole, part = (start, stop), (start + begun, start + ended)
             out, count = find_foreign_words(
-                text, start, stop, start + begun, start + ended, lowercase, least, stops, letters,
-                pages, index, low, out, count, word_keys, spans,
-            )  # fmt: skip
+                text, whole, part, rules, characters, out, count, buffers
+            )
             continue
         store8(low, out, load8(low, source))
         store8(low, out + 8, load8(low, source + 8))
@@ -360,9 +359,9 @@ def find_words(
             for k in range(16, length, 8):
                 store8(low, out + k, load8(low, source + k))
             state = all_absorbed(low, source, source + length, WORDS)
-        if length < least or listed(state, stops):
+        if length < rules.least or listed(state, rules.stops):
             continue
-        keep_word(state, out, out + length, begun, ended, low, count, word_keys, spans)
+        keep_word(state, out, out + length, begun, ended, count, buffers)
         count += 1
         out += length + 1
     for word in range(count):  # by itself, as many at a time as the machine can
@@ -389,36 +388,25 @@ def join_neighbours(
 
 @register_jitable
 def add_words(
-    word_keys: Any,
-    spans: Any,
     count: int,
-    shortest: int,
-    longest: int,
-    chains: Any,
     value: float,
-    bits: int,
-    first: int,
     size: int,
-    mask: int,
-    seen: Any,
-    own: Any,
-    values: Any,
-    starts: Any,
-    lengths: Any,
+    rules: TokenRules,
+    features: TextFeatures,
+    buffers: TokenBuffers,
 ) -> Any:
     """Note the words of the present text and their neighbours, as `add` does."""
+    shortest, longest = rules.words_from, rules.words_to
+    spans, chains = buffers.spans, buffers.chains
     for begun in range(0, count, BLOCK):
         many = min(BLOCK, count - begun)
-        join_neighbours(word_keys, begun, many, count, longest, chains)
+        join_neighbours(buffers.word_keys, begun, many, count, longest, chains)
         for k in range(many):
             word = begun + k
             begin = spans[FOUR * U(word)]
             for n in range(shortest - 1, min(longest, count - word)):
                 length = spans[FOUR * U(word + n) + ONE] - begin
-                size = add(
-                    chains[U(n * BLOCK + k)], value, begin, length, bits, first, size, mask, seen,
-                    own, values, starts, lengths,
-                )  # fmt: skip
+                size = add(chains[U(n * BLOCK + k)], value, begin, length, size, features)
     return size
 
 
@@ -428,8 +416,7 @@ def lower_text(
     start: int,
     stop: int,
     lowercase: bool,
-    pages: Any,
-    index: Any,
+    characters: Characters,
     low: Any,
     out: int,
 ) -> int:
@@ -449,51 +436,30 @@ def lower_text(
             elif code == DOTTED_I:
                 out = encode(DOT_ABOVE, low, encode(0x69, low, out))
             else:
-                lower, _ = lowered(code, place, text, start, stop, pages, index)
+                lower, _ = lowered(code, place, text, start, stop, characters)
                 out = encode(lower, low, out)
         place += width
     return out
 
 
 def read_texts(
-    text: Any,
-    offsets: Any,
-    given_offsets: Any,
-    given_text: Any,
-    given_places: Any,
-    given_values: Any,
-    lowercase: bool,
-    words_from: int,
-    words_to: int,
-    chars_from: int,
-    chars_to: int,
-    across: bool,
-    least: int,
-    stops: Any,
-    counting: int,
-    bits: int,
-    letters: Any,
-    pages: Any,
-    index: Any,
-    low: Any,
-    runs: Any,
-    word_keys: Any,
-    chains: Any,
-    spans: Any,
-    seen: Any,
-    own: Any,
-    indptr: Any,
-    keys: Any,
-    values: Any,
-    starts: Any,
-    lengths: Any,
+    texts: Texts,
+    named: NamedValues,
+    rules: TokenRules,
+    characters: Characters,
+    buffers: TokenBuffers,
 ) -> int:
     """The features of each text, in the order in which it first has them.
 
-    `starts` and `lengths` say where in `low` a feature's name lies; a negative length marks
-    characters. The caller has allocated for the most there can be. Returns the number of words of
-    the last text, whose `spans` are left behind.
+    The buffers must be large enough for the most there can be. Returns the number of words of the
+    last text, whose `spans` are left behind.
     """
+    text, offsets = texts
+    low, spans, seen, own = buffers.low, buffers.spans, buffers.seen, buffers.own
+    indptr, keys, values = buffers.indptr, buffers.keys, buffers.values
+    words_from, words_to = rules.words_from, rules.words_to
+    chars_from, chars_to, across = rules.chars_from, rules.chars_to, rules.across
+    counting = rules.counting
     out, size, count = 0, 0, 0
     before, more = (1.0, 0.0) if counting == BINARY else (0.0, 1.0)
     indptr[0] = 0
@@ -501,38 +467,33 @@ def read_texts(
         start, stop = offsets[t], offsets[t + 1]
         first = size
         low[out] = SPACE
-        lettered, count = find_words(
-            text, start, stop, lowercase, least, stops, letters, pages, index, low, out + 1, runs,
-            word_keys, spans,
-        )  # fmt: skip
+        lettered, count = find_words(text, start, stop, rules, characters, out + 1, buffers)
         out = lettered
         most = count * (words_to - words_from + 1) if words_to else 0
         if chars_to:
             if across:
-                out = lower_text(text, start, stop, lowercase, pages, index, low, out)
+                out = lower_text(text, start, stop, rules.lowercase, characters, low, out)
                 most += (out - lettered) * (chars_to - chars_from + 1)
             elif count:
                 most += (out - spans[0] + count) * (chars_to - chars_from + 1)
-        if given_offsets.size > 1:
-            most += given_offsets[t + 1] - given_offsets[t]
+        if named.offsets.size > 1:
+            most += named.offsets[t + 1] - named.offsets[t]
         mask = 15
         while mask < 2 * most or mask < min(4 * most, CLOSE):
             mask = 2 * mask + 1
         seen[: mask + 1] = 0
         values[first : first + most] = before
-
+        features = TextFeatures(
+            rules.bits, first, mask, seen, own, values, buffers.starts, buffers.lengths
+        )
         if words_to:
-            size = add_words(
-                word_keys, spans, count, words_from, words_to, chains, more, bits, first, size,
-                mask, seen, own, values, starts, lengths,
-            )  # fmt: skip
+            size = add_words(count, more, size, rules, features, buffers)
         if chars_to:
-            pieces = 1 if across else count
-            for piece in range(pieces):
+            for word in range(1 if across else count):
                 if across:
                     place, end = lettered, out
                 else:
-                    place, end = spans[4 * piece] - 1, spans[4 * piece + 1] + 1
+                    place, end = spans[4 * word] - 1, spans[4 * word + 1] + 1
                 while place < end:
                     behind = place
                     for n in range(1, chars_to + 1):
@@ -543,44 +504,26 @@ def read_texts(
                             behind += 1
                         if n >= chars_from:
                             key = fingerprint(low, place, behind, CHARACTERS)
-                            size = add(
-                                key, more, place, place - behind, bits, first, size, mask,
-                                seen, own, values, starts, lengths,
-                            )  # fmt: skip
+                            size = add(key, more, place, place - behind, size, features)
                     place += 1
                     while place < end and (int(low[place]) & 0xC0) == 0x80:
                         place += 1
         if counting == LOG:
             for k in range(first, size):
                 values[k] = 1.0 + log(values[k])
-        if given_offsets.size > 1:
-            for g in range(given_offsets[t], given_offsets[t + 1]):
+        if named.offsets.size > 1:
+            for g in range(named.offsets[t], named.offsets[t + 1]):
                 begin = out
-                for p in range(given_places[g], given_places[g + 1]):
-                    low[out] = given_text[p]
+                for p in range(named.places[g], named.places[g + 1]):
+                    low[out] = named.letters[p]
                     out += 1
-                key, value = fingerprint(low, begin, out, NAMES), np.float64(given_values[g])
+                key, value = fingerprint(low, begin, out, NAMES), np.float64(named.values[g])
                 values[size] = 0.0
-                size = add(
-                    key, value, begin, out - begin, bits, first, size, mask, seen, own,
-                    values, starts, lengths,
-                )  # fmt: skip
+                size = add(key, value, begin, out - begin, size, features)
         for k in range(size - first):
             keys[U(first + k)] = own[U(k + 1)]
         indptr[t + 1] = size
     return count
-
-
-def read_texts_signature(real: Any) -> Any:
-    """The signature of `read_texts`, which is the same for every kind of number."""
-    u1, i4, u8 = types.uint8, types.int32, types.uint64
-    return i8(
-        *(given(u1), given(i8), given(i8), given(u1), given(i8), given(types.float32)),
-        *(flag, i8, i8, i8, i8, flag, i8, given(u8), i8, i8),
-        *(given(u1), given(i4, 2), given(i4)),
-        *(array(u1), array(i8), array(u8), array(u8), array(i8), array(types.uint32), array(u8)),
-        *(array(i8), array(u8), array(f8), array(i8), array(i4)),
-    )
 
 
 def fill_stops(keys: Any, stops: Any) -> None:
@@ -613,6 +556,8 @@ def find_fingerprints_signature(real: Any) -> Any:
     return types.void(given(u1), given(i8), array(u1), u8, array(u8))
 
 
-READ_TEXTS = Kernel(read_texts, read_texts_signature)
+READ_TEXTS = Kernel(
+    read_texts, lambda _: i8(TEXTS, NAMED_VALUES, TOKEN_RULES, CHARACTER_TABLES, TOKEN_BUFFERS)
+)
 FILL_STOPS = Kernel(fill_stops, fill_stops_signature)
 FIND_FINGERPRINTS = Kernel(find_fingerprints, find_fingerprints_signature)

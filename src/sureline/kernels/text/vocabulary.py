@@ -14,8 +14,19 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from sureline.kernels.compiling import Kernel, array, f8, flag, given, i8
+from sureline.kernels.compiling import Kernel, array, flag, given, i8
 from sureline.kernels.prefetch import prefetch
+from sureline.kernels.text.arguments import (
+    NAMED_COLUMNS,
+    TOKENS,
+    VOCABULARY,
+    NamedColumns,
+    Names,
+    OutputRows,
+    Tokens,
+    VocabularyArrays,
+    output_rows,
+)
 from sureline.kernels.text.byte_vectors import load8, store8
 from sureline.kernels.text.fingerprints import ONE, U
 
@@ -66,50 +77,42 @@ def place_of(table: Any, keys: Any, k: int, stop: int) -> Any:
 
 
 @register_jitable
-def keep_name(
-    column: int, low: Any, start: int, length: int, sizes: Any, ends: Any, names: Any
-) -> None:
-    """Remember the name of the newest feature; a byte 1 before it marks characters."""
+def keep_name(number: int, k: int, tokens: Tokens, sizes: Any, names: Names) -> None:
+    """Remember the name of the newest feature, the k-th; a byte 1 before it marks characters."""
+    low, letters = tokens.low, names.letters
+    start, length = tokens.starts[k], tokens.lengths[k]
     place = sizes[NAMED]
     if length < 0:
-        names[place] = 1
+        letters[place] = 1
         place += 1
         length = -length
-    if place + length + 8 <= names.size and start + length + 8 <= low.size:
+    if place + length + 8 <= letters.size and start + length + 8 <= low.size:
         for k in range(0, length, 8):  # what is written too much, the next name writes over
-            store8(names, place + k, load8(low, start + k))
+            store8(letters, place + k, load8(low, start + k))
     else:
         for k in range(length):
-            names[place + k] = low[start + k]
+            letters[place + k] = low[start + k]
     sizes[NAMED] = place + length
-    ends[column] = sizes[NAMED]
+    names.ends[number] = sizes[NAMED]
 
 
 def enter_rows(
+    tokens: Tokens,
     first: int,
-    indptr: Any,
-    keys: Any,
-    counts: Any,
-    starts: Any,
-    lengths: Any,
-    low: Any,
     normalize: bool,
     least: int,
     most: int,
-    table: Any,
-    seen: Any,
-    sizes: Any,
-    ends: Any,
-    names: Any,
-    out_indptr: Any,
-    columns: Any,
-    values: Any,
+    vocabulary: VocabularyArrays,
+    out: OutputRows,
 ) -> int:
     """Turn rows of fingerprints into rows of columns, and give new features theirs.
 
     Returns the row before which it stopped, because there may be too little memory for its features
     or because there are `most` features; -1 if the table is damaged.
     """
+    indptr, keys, lengths = tokens.indptr, tokens.keys, tokens.lengths
+    table, seen, sizes, names = vocabulary
+    out_indptr, columns, values = out
     mask = U(table.shape[0] - 1)
     size = out_indptr[0]
     rows: int = indptr.size - 1
@@ -121,9 +124,9 @@ def enter_rows(
         for k in range(start, stop):
             letters += abs(lengths[U(k)])
         if (
-            sizes[FEATURES] + wanted > min(ends.size, seen.size)
+            sizes[FEATURES] + wanted > min(names.ends.size, seen.size)
             or 2 * (sizes[TAKEN] + wanted) > table.shape[0]
-            or sizes[NAMED] + letters > names.size
+            or sizes[NAMED] + letters > names.letters.size
             or (0 < most <= sizes[FEATURES])
         ):
             return row
@@ -150,14 +153,14 @@ def enter_rows(
                 sizes[FEATURES] = column + 1
                 table[place, 1] = U(column + 1)
                 seen[column] = least - 1
-                keep_name(column, low, starts[k], lengths[k], sizes, ends, names)
+                keep_name(column, k, tokens, sizes, names)
             else:
                 column = np.int64(meaning) - 1
                 if column >= sizes[FEATURES]:
                     continue
             prefetch(seen, column)
             columns[U(size)] = column
-            values[U(size)] = counts[U(k)]
+            values[U(size)] = tokens.values[U(k)]
             size += 1
         for k in range(begin, size):  # by itself, as each would wait for memory above
             seen[U(columns[U(k)])] += 1
@@ -166,29 +169,12 @@ def enter_rows(
     return rows
 
 
-def enter_signature(real: Any) -> Any:
-    """The signature of `enter_rows`."""
-    u1, i4, u8 = types.uint8, types.int32, types.uint64
-    return i8(
-        *(i8, given(i8), given(u8), given(f8), given(i8), given(i4), given(u1), flag, i8, i8),
-        *(array(u8, 2), array(i8), array(i8), array(i8), array(u1)),
-        *(array(i8), array(i4), array(real)),
-    )
-
-
 def look_up_rows(
-    indptr: Any,
-    keys: Any,
-    counts: Any,
-    normalize: bool,
-    unknown: int,
-    table: Any,
-    features: int,
-    out_indptr: Any,
-    columns: Any,
-    values: Any,
+    tokens: Tokens, normalize: bool, unknown: int, table: Any, features: int, out: OutputRows
 ) -> None:
     """Turn rows of fingerprints into rows of columns; unknown ones get `unknown`, if >= 0."""
+    indptr, keys = tokens.indptr, tokens.keys
+    out_indptr, columns, values = out
     mask = U(table.shape[0] - 1)
     size = 0
     out_indptr[0] = 0
@@ -208,19 +194,10 @@ def look_up_rows(
                 column = np.int64(table[place, 1]) - 1
             if column >= 0:
                 columns[U(size)] = column
-                values[U(size)] = counts[U(k)]
+                values[U(size)] = tokens.values[U(k)]
                 size += 1
         scale(values, begin, size, normalize)
         out_indptr[row + 1] = size
-
-
-def look_up_signature(real: Any) -> Any:
-    """The signature of `look_up_rows`."""
-    u8 = types.uint64
-    return types.void(
-        *(given(i8), given(u8), given(f8), flag, i8, given(u8, 2), i8),
-        *(array(i8), array(types.int32), array(real)),
-    )
 
 
 def enlarge(table: Any, larger: Any) -> int:
@@ -272,80 +249,64 @@ def prune_signature(real: Any) -> Any:
 
 
 def fold_rows(
-    first: int,
-    indptr: Any,
-    keys: Any,
-    counts: Any,
-    starts: Any,
-    lengths: Any,
-    low: Any,
-    normalize: bool,
-    most: int,
-    named: Any,
-    name_columns: Any,
-    sizes: Any,
-    ends: Any,
-    names: Any,
-    out_indptr: Any,
-    columns: Any,
-    values: Any,
+    tokens: Tokens, first: int, normalize: bool, most: int, named: NamedColumns, out: OutputRows
 ) -> int:
     """Turn rows of folded fingerprints, which are columns, into rows; remember names of new ones.
 
-    ``named`` has a bit a column, unless no names are wanted. Once there have been as many as may
+    `named` has a bit per column, unless no names are wanted. Once there have been as many as may
     be, or one for most columns, only one text in a few gives names: what is common comes again, and
     what is rare would soon be forgotten. Returns the row before which it stopped, because there
     may be too little memory for its features or because there are `most` names.
     """
+    indptr, keys, lengths = tokens.indptr, tokens.keys, tokens.lengths
+    has_name, name_columns, sizes, names = named
+    out_indptr, columns, values = out
     size = out_indptr[0]
     rows: int = indptr.size - 1
     for row in range(first, rows):
         start, stop = indptr[row], indptr[row + 1]
-        if named.size > 0 and 0 < most <= sizes[FEATURES]:
+        if has_name.size > 0 and 0 < most <= sizes[FEATURES]:
             return row
-        naming = named.size > 0 and sizes[SINCE] % ONE_IN == 0
+        naming = has_name.size > 0 and sizes[SINCE] % ONE_IN == 0
         if naming:
             letters = stop - start
             for k in range(start, stop):
                 letters += abs(lengths[U(k)])
             if (
-                sizes[FEATURES] + stop - start > min(ends.size, name_columns.size)
-                or sizes[NAMED] + letters > names.size
+                sizes[FEATURES] + stop - start > min(names.ends.size, name_columns.size)
+                or sizes[NAMED] + letters > names.letters.size
             ):
                 return row
             for k in range(start, stop):
                 column = keys[U(k)]
                 byte, bit = column >> U(3), np.uint8(1) << np.uint8(column & U(7))
-                if not named[byte] & bit:
-                    named[byte] |= bit
+                if not has_name[byte] & bit:
+                    has_name[byte] |= bit
                     number = sizes[FEATURES]
                     sizes[FEATURES] = number + 1
                     name_columns[number] = column
-                    keep_name(number, low, starts[k], lengths[k], sizes, ends, names)
-        if sizes[SINCE] > 0 or sizes[FEATURES] > 4 * named.size:
+                    keep_name(number, k, tokens, sizes, names)
+        if sizes[SINCE] > 0 or sizes[FEATURES] > 4 * has_name.size:
             sizes[SINCE] += 1
         begin = size
         size += stop - start
         for k in range(stop - start):
             columns[U(begin + k)] = keys[U(start + k)]
-            values[U(begin + k)] = counts[U(start + k)]
+            values[U(begin + k)] = tokens.values[U(start + k)]
         scale(values, begin, size, normalize)
         out_indptr[row - first + 1] = size
     return rows
 
 
-def fold_signature(real: Any) -> Any:
-    """The signature of `fold_rows`."""
-    u1, i4, u8 = types.uint8, types.int32, types.uint64
-    return i8(
-        *(i8, given(i8), given(u8), given(f8), given(i8), given(i4), given(u1), flag, i8),
-        *(array(u1), array(i4), array(i8), array(i8), array(u1)),
-        *(array(i8), array(i4), array(real)),
-    )
-
-
-ENTER_ROWS = Kernel(enter_rows, enter_signature)
-LOOK_UP_ROWS = Kernel(look_up_rows, look_up_signature)
+ENTER_ROWS = Kernel(
+    enter_rows, lambda real: i8(TOKENS, i8, flag, i8, i8, VOCABULARY, output_rows(real))
+)
+LOOK_UP_ROWS = Kernel(
+    look_up_rows,
+    lambda real: types.void(TOKENS, flag, i8, given(types.uint64, 2), i8, output_rows(real)),
+)
 ENLARGE = Kernel(enlarge, enlarge_signature)
 PRUNE = Kernel(prune, prune_signature)
-FOLD_ROWS = Kernel(fold_rows, fold_signature)
+FOLD_ROWS = Kernel(
+    fold_rows, lambda real: i8(TOKENS, i8, flag, i8, NAMED_COLUMNS, output_rows(real))
+)

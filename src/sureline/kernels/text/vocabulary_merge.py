@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from sureline.kernels.compiling import Kernel, array, given, i8
+from sureline.kernels.text.arguments import NAMES, Names
 from sureline.kernels.text.fingerprints import ONE, U
 from sureline.kernels.text.vocabulary import HALF, place_of
 
@@ -49,31 +50,26 @@ def enter_keys_signature(real: Any) -> Any:
     return i8(given(types.uint64), array(types.uint64, 2), i8, array(i8))
 
 
-def copy_names(ends: Any, letters: Any, places: Any, first: int, to_ends: Any, to: Any) -> int:
+def copy_names(names: Names, places: Any, first: int, to: Names) -> int:
     """Copy the names of features whose place is `first` or higher, in order; return the last end.
 
-    ``to_ends[first]`` is written first; the name before it must be there.
+    ``to.ends[first]`` is written first; the name before it must be there.
     """
-    at = to_ends[first - 1] if first > 0 else 0
+    ends, letters = names
+    at = to.ends[first - 1] if first > 0 else 0
     number = first
     for k in range(places.size):
         if places[k] < first:
             continue
         begin = ends[k - 1] if k > 0 else 0
         for place in range(begin, ends[k]):
-            to[at] = letters[place]
+            to.letters[at] = letters[place]
             at += 1
-        to_ends[number] = at
+        to.ends[number] = at
         number += 1
     return int(at)
 
 
-def copy_names_signature(real: Any) -> Any:
-    """The signature of `copy_names`."""
-    u1 = types.uint8
-    return i8(given(i8), given(u1), given(i8), i8, array(i8), array(u1))
-
-
 LIST_KEYS = Kernel(list_keys, list_keys_signature)
-COPY_NAMES = Kernel(copy_names, copy_names_signature)
+COPY_NAMES = Kernel(copy_names, lambda _: i8(NAMES, given(i8), i8, NAMES))
 ENTER_KEYS = Kernel(enter_keys, enter_keys_signature)
