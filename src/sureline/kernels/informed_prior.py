@@ -1,4 +1,4 @@
-"""Learning under a prior informed by class counts, with naive Bayes as the start.
+"""A prior informed by class counts, with naive Bayes as the start: its formulas, and scores.
 
 The counts give how much more often a feature occurs in class k than in all other classes, as a
 logarithm,
@@ -30,7 +30,6 @@ entry of the table is to compute its mean and variance under the prior.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,29 +37,18 @@ from numba import types
 from numba.extending import register_jitable
 
 from sureline.kernels.arguments import (
-    PRIOR,
-    STEP_RULE,
-    Examples,
     ModelArrays,
-    Prior,
     Rows,
-    StepRule,
     array,
-    examples,
     f8,
     given,
     i8,
     model_arrays,
     rows,
 )
-from sureline.kernels.calibration import follow
-from sureline.kernels.class_counts import count_row, uncount_row
 from sureline.kernels.compiling import Kernel
-from sureline.kernels.diagonal import HUGE, TINY, shared, sign_of
 from sureline.kernels.logarithm import log_ratio
-from sureline.kernels.noise import row_constant
-from sureline.kernels.one_vs_rest import FEW, beaten
-from sureline.kernels.positions import entry_at, next_row, row_at
+from sureline.kernels.positions import entry_at, row_at
 from sureline.kernels.prefetch import prefetch, prefetch_row
 
 SPREAD_ROWS = 1.0  # α
@@ -94,15 +82,6 @@ def square_of(p: float, q: float, ground: Any, column: int) -> float:
 def gain_of(s2: float, S: float, inverse: float) -> float:
     """What the prior s² does to mean and variance of a weight, as a factor."""
     return s2 / (s2 + (S * inverse) * (1.0 - s2))
-
-
-@register_jitable
-def moved(
-    M: float, S: float, g: float, x: float, pull: float, gain: float, floor: float
-) -> tuple[float, float]:
-    """M' and S' of a weight after a row; `pull` and `gain` are the rule's step over v."""
-    d = 1.0 / (1.0 + gain * (S * x * x))
-    return (M + pull * (S * x)) * (g + (1.0 - g) * d), max(S * d, floor)
 
 
 @register_jitable
@@ -274,18 +253,6 @@ def weigh_all(means: Any, gains: Any, x: float, scores: Any) -> None:
         scores[column] += gains[column] * np.float64(means[column]) * x
 
 
-@register_jitable
-def move_all(
-    means: Any, spreads: Any, gains: Any, x: float, pull: Any, gain: Any, floor: float
-) -> None:
-    """Learn one feature of a row, for every class; `pull` and `gain` are over v."""
-    for column in range(pull.size):
-        M, S = np.float64(means[column]), np.float64(spreads[column])
-        means[column], spreads[column] = moved(
-            M, S, gains[column], x, pull[column], gain[column], floor
-        )
-
-
 def two_buffers(longest: int, informed: bool = True) -> TwoBuffers:
     """Buffers for rows of at most `longest` nonzeros; without an informed prior, g stays 1."""
     row = np.empty((6, longest))
@@ -307,163 +274,6 @@ def rest_buffers(longest: int, columns: int, informed: bool = True) -> RestBuffe
         np.empty((3, columns)),
         np.empty(columns, np.int64),
     )
-
-
-def learn_two(
-    examples: Examples, model: ModelArrays, rule: StepRule, prior: Prior, buffers: TwoBuffers
-) -> int:
-    """Learn two classes, which share a column; return the row that overflowed, or -1.
-
-    With an informed prior, rows are counted after they are learned; those that have been counted
-    before are taken out first. A calibrator learns from every row before the model does.
-    """
-    rows, order, table, constant = examples.rows, examples.order, model.table, rule.constant
-    counts, tokens, scores = model.class_counts, model.class_tokens, buffers.scores
-    row = buffers.row
-    means, spreads, values, gains = row[0], row[1], row[2], row[5]
-    informed, calibrated, floor = prior.informed, model.calibrator.size > 0, rule.floor
-    for at in range(order.size):
-        i = order[at]
-        code, c = examples.codes[i], examples.weight[i]
-        start, stop = row_at(rows.indptr, i)
-        length = stop - start
-        ahead = next_row(at, order, rows.indptr)
-        if informed and not prior.counting:
-            uncount_row(start, stop, rows.indices, counts, tokens, code)
-        gather_two((start, stop), ahead, rows, model, informed, row)
-        if informed:
-            share_tokens(tokens[:2], buffers.shares)
-            gain_two(length, row, buffers.shares, prior.inverse)
-        m, v = moments_two(length, row, table, constant)
-        if not math.isfinite(m + v):
-            return int(i)
-        if calibrated:
-            scores[0, 0], scores[0, 1] = -m, m
-            follow(scores[0], code, model.calibrator, scores[1:])
-        y = sign_of(code)
-        m *= y
-        if m <= 0.0:
-            model.counters[1] += 1
-        a = row_constant(rule.a, model.noise_sums, m)
-        t, E = 0.0, 0.0
-        if v > TINY:
-            t, E = rule.step(m, v, 1.0 if rule.share else c, a, rule.b)
-        if t != 0.0 or E != 0.0:
-            model.counters[0] += 1
-            E = min(E, HUGE)
-            if rule.share and c != 1.0:
-                t, E = shared(t, E, c)
-            pull, gain = t * y / v, min(E / v, HUGE)
-            s = np.float64(table[0, 1, 0])
-            table[0, 0, 0] += pull * (s * constant)
-            table[0, 1, 0] = max(s / (1.0 + gain * (s * constant)), floor)
-            for u in range(length):
-                means[u], spreads[u] = moved(
-                    means[u], spreads[u], gains[u], values[u], pull, gain, floor
-                )
-            checked = np.float64(table[0, 0, 0])
-            for u in range(length):
-                j = entry_at(rows.indices, start + u)
-                table[j, 0, 0], table[j, 1, 0] = means[u], spreads[u]
-                checked += table[j, 0, 0]
-            if not math.isfinite(checked):
-                return int(i)
-        if informed:
-            count_row(start, stop, rows.indices, counts, tokens, code)
-    return -1
-
-
-def learn_rest(
-    examples: Examples,
-    model: ModelArrays,
-    rule: StepRule,
-    prior: Prior,
-    known: int,
-    buffers: RestBuffers,
-) -> int:
-    """As `learn_two` for many classes, each against the rest."""
-    indptr, indices, data = examples.rows.indptr, examples.rows.indices, examples.rows.data
-    order, table, constant, floor = examples.order, model.table, rule.constant, rule.floor
-    counts, tokens, numbers = model.class_counts, model.class_tokens, buffers.numbers
-    informed, calibrated = prior.informed, model.calibrator.size > 0
-    for at in range(order.size):
-        i = order[at]
-        start, stop = row_at(indptr, i)
-        ahead, end = next_row(at, order, indptr)
-        fetch_row(ahead, end, indices, model, informed)
-        code, seen, blend = examples.codes[i], examples.weight[i], 1.0
-        if rule.share:
-            seen, blend = 1.0, seen
-        new = code >= known
-        known = max(known, code + 1)
-        if informed and not prior.counting:
-            uncount_row(start, stop, indices, counts, tokens, code)
-        if known < 2:  # no rival yet
-            if informed:
-                count_row(start, stop, indices, counts, tokens, code)
-            continue
-        scores, spreads = numbers[0, :known], numbers[1, :known]
-        pull, gain = numbers[2, :known], numbers[3, :known]
-        if informed:
-            tile_shares(tokens[:known], buffers.tiles)
-            gain_all(start, stop, indices, model, known, prior.inverse, buffers)
-        for column in range(known):
-            scores[column] = constant * np.float64(table[0, 0, column])
-            spreads[column] = constant * np.float64(table[0, 1, column])
-        for k in range(start, stop):
-            j, x = entry_at(indices, k), np.float64(data[k])
-            gains = buffers.gains[(k - start) * known :]
-            weigh_all(table[j, 0], gains, x, scores)
-            weigh_all(table[j, 1], gains, x * x, spreads)
-        if new or beaten(scores, code):
-            model.counters[1] += 1
-        if calibrated:
-            follow(scores, code, model.calibrator, buffers.parts[:, :known])
-        a = row_constant(rule.a, model.noise_sums, scores[code])
-        updates = 0
-        for column in range(known):
-            sign = 1.0 if column == code else -1.0
-            m, v = sign * scores[column], spreads[column]
-            if not math.isfinite(m + v):
-                return int(i)
-            pull[column] = gain[column] = 0.0
-            if v > TINY:
-                t, E = rule.step(m, v, seen, a, rule.b)
-                if t != 0.0 or E != 0.0:
-                    E = min(E, HUGE)
-                    if blend != 1.0:
-                        t, E = shared(t, E, blend)
-                    pull[column], gain[column] = sign * t / v, min(E / v, HUGE)
-                    buffers.columns[updates] = column
-                    updates += 1
-        if updates:
-            model.counters[0] += 1
-            moving = buffers.columns[:updates]
-            checked = 0.0
-            for column in moving:
-                s = np.float64(table[0, 1, column])
-                table[0, 0, column] += pull[column] * (s * constant)
-                table[0, 1, column] = max(s / (1.0 + gain[column] * (s * constant)), floor)
-                checked += table[0, 0, column]
-            few = FEW * updates < known
-            for k in range(start, stop):
-                j, x = entry_at(indices, k), np.float64(data[k])
-                gains = buffers.gains[(k - start) * known :]
-                if few:
-                    for column in moving:
-                        M, S = np.float64(table[j, 0, column]), np.float64(table[j, 1, column])
-                        table[j, 0, column], table[j, 1, column] = moved(
-                            M, S, gains[column], x, pull[column], gain[column], floor
-                        )
-                else:
-                    move_all(table[j, 0], table[j, 1], gains, x, pull, gain, floor)
-                for column in moving:
-                    checked += table[j, 0, column]
-            if not math.isfinite(checked):
-                return int(i)
-        if informed:
-            count_row(start, stop, indices, counts, tokens, code)
-    return -1
 
 
 def score_two(
@@ -591,14 +401,6 @@ def scored(real: Any, buffers: Any) -> Any:
     return types.void(rows(real), model, f8, f8, buffers, array(f8, 2), array(f8, 2))
 
 
-LEARN_TWO = Kernel(
-    learn_two,
-    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, PRIOR, TWO_BUFFERS),
-)
-LEARN_REST = Kernel(
-    learn_rest,
-    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, PRIOR, i8, REST_BUFFERS),
-)
 SCORE_TWO = Kernel(score_two, lambda real: scored(real, TWO_BUFFERS))
 SCORE_MANY = Kernel(score_many, lambda real: scored(real, REST_BUFFERS))
 OPEN_ENTRIES = Kernel(

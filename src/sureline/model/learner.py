@@ -14,7 +14,8 @@ from sureline.features.rows import Rows
 from sureline.kernels import rivals
 from sureline.kernels.arguments import Examples, ModelArrays, Prior, StepRule
 from sureline.kernels.class_counts import COUNT
-from sureline.kernels.informed_prior import LEARN_TWO, TwoBuffers, two_buffers
+from sureline.kernels.informed_prior import TwoBuffers, two_buffers
+from sureline.kernels.informed_update import LEARN_TWO
 from sureline.model import State
 from sureline.model.loops import AGAIN, COUNT_ONLY, COUNTED, NEW, ONE_VS_REST, SCHEMES, Loops, Turn
 from sureline.model.scorer import Floats, Integers, chances

@@ -32,7 +32,8 @@ from sureline.kernels.full import (
     full_buffers,
 )
 from sureline.kernels.identity import LEARN_SPHERICAL
-from sureline.kernels.informed_prior import LEARN_REST, LEARN_TWO, rest_buffers, two_buffers
+from sureline.kernels.informed_prior import rest_buffers, two_buffers
+from sureline.kernels.informed_update import LEARN_REST, LEARN_TWO
 from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import LEARN_CUSTOM_ONE_VS_REST, LEARN_ONE_VS_REST
 from sureline.model import State
