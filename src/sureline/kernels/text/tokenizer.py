@@ -3,12 +3,15 @@
 Words are the runs of letters, digits and underscores of the lower-cased text. Every word is
 written, in lower case, to one buffer, with a space behind it: so the name of a word, of
 neighbouring words and of the characters of a word is always a part of that buffer.
+
+`read_texts` is given NamedTuples. The functions that it calls take arrays one by one: given
+NamedTuples, LLVM inlines less of them, and reading took 13 % longer.
 """
 
 from __future__ import annotations
 
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -107,9 +110,8 @@ def is_space(code: int) -> bool:
 
 
 @register_jitable
-def ends_word(text: Any, place: int, start: int, stop: int, characters: Characters) -> bool:
+def ends_word(text: Any, place: int, start: int, stop: int, pages: Any, index: Any) -> bool:
     """Whether the capital sigma at a place is the last letter of a word, as Unicode sees it."""
-    pages, index = characters.pages, characters.order
     before = place
     cased = False
     while before > start:
@@ -135,42 +137,38 @@ def ends_word(text: Any, place: int, start: int, stop: int, characters: Characte
 
 @register_jitable
 def lowered(
-    code: int, place: int, text: Any, start: int, stop: int, characters: Characters
+    code: int, place: int, text: Any, start: int, stop: int, pages: Any, index: Any
 ) -> tuple[int, bool]:
     """The lower case of the character at a place, and whether that is part of a word."""
-    known = characters.pages[characters.order[code >> 8], code & 0xFF]
+    known = pages[index[code >> 8], code & 0xFF]
     if code == CAPITAL_SIGMA:
-        return (FINAL_SIGMA if ends_word(text, place, start, stop, characters) else SIGMA), True
+        return (FINAL_SIGMA if ends_word(text, place, start, stop, pages, index) else SIGMA), True
     lower = known & LOWER
     return (lower if lower else code), bool(known & WORD)
 
 
-class TextFeatures(NamedTuple):
-    """Where the features of the present text are noted.
-
-    `first` is the number of its first feature among those of all texts, and `seen`, of which the
-    first 1 + `mask` slots are in use, a hash table of its features.
-    """
-
-    bits: int
-    first: int
-    mask: int
-    seen: Any
-    own: Any
-    values: Any
-    starts: Any
-    lengths: Any
-
-
 @register_jitable
-def add(key: Any, value: float, begin: int, length: int, size: int, features: TextFeatures) -> Any:
+def add(
+    key: Any,
+    value: float,
+    begin: int,
+    length: int,
+    bits: int,
+    first: int,
+    size: int,
+    mask: int,
+    seen: Any,
+    own: Any,
+    values: Any,
+    starts: Any,
+    lengths: Any,
+) -> Any:
     """Note a feature of the present text, add to its value, and return how many there are now.
 
     `own` has the keys of the text, behind the one that is looked for, which whoever comes to an
     empty place finds. A feature that is known is written behind all others for nothing, since
     nobody can guess whether it is, and a wrong guess takes longer.
     """
-    bits, first, mask, seen, own, values, starts, lengths = features
     if bits:
         key >>= U(64 - bits)
     # Numbers without a sign, since Numba lets others count from the end of an array.
@@ -241,35 +239,46 @@ def find_runs(
 
 @register_jitable
 def keep_word(
-    state: Any, begin: int, end: int, begun: int, ended: int, count: int, buffers: TokenBuffers
+    state: Any,
+    begin: int,
+    end: int,
+    begun: int,
+    ended: int,
+    low: Any,
+    count: int,
+    word_keys: Any,
+    spans: Any,
 ) -> None:
     """Note the next word, which lies in `low` and in the text from here to there."""
     word = U(count)  # without a sign, as in `add`
-    spans, span = buffers.spans, FOUR * word
-    buffers.word_keys[word] = state
+    word_keys[word] = state
+    span = FOUR * word
     spans[span], spans[span + ONE] = begin, end
     spans[span + TWO], spans[span + THREE] = begun, ended
-    buffers.low[U(end)] = SPACE
+    low[U(end)] = SPACE
 
 
 @register_jitable
 def find_foreign_words(
     text: Any,
-    whole: tuple[int, int],
-    run: tuple[int, int],
-    rules: TokenRules,
-    characters: Characters,
+    start: int,
+    stop: int,
+    run: int,
+    end: int,
+    lowercase: bool,
+    least: int,
+    stops: Any,
+    letters: Any,
+    pages: Any,
+    index: Any,
+    low: Any,
     out: int,
     count: int,
-    buffers: TokenBuffers,
+    word_keys: Any,
+    spans: Any,
 ) -> tuple[int, int]:
-    """What `find_words` does for one run of the text, character by character.
-
-    The text and the run are given by where they start and stop.
-    """
-    low, lowercase, (start, stop), end = buffers.low, rules.lowercase, whole, run[1]
-    letters, pages, index = characters
-    place, begun, ended = run[0], run[0], run[0]
+    """What `find_words` does for one run of the text, character by character."""
+    place, begun, ended = run, run, run
     begin, length = out, 0  # of the word that is being read
     while place < end or length:
         inside = place < end
@@ -292,7 +301,7 @@ def find_foreign_words(
                     ended = place
                     inside = False
                 elif lowercase:
-                    code, inside = lowered(code, place - width, text, start, stop, characters)
+                    code, inside = lowered(code, place - width, text, start, stop, pages, index)
                 else:
                     inside = pages[index[code >> 8], code & 0xFF] & WORD_AS_IS != 0
                 if inside:
@@ -303,10 +312,11 @@ def find_foreign_words(
             continue
         if length:
             state = all_absorbed(low, begin, out, WORDS)
-            if length < rules.least or listed(state, rules.stops):
+            if length < least or listed(state, stops):
                 out = begin
             else:
-                keep_word(state, begin, out, begun - start, ended - start, count, buffers)
+                span = begun - start, ended - start
+                keep_word(state, begin, out, *span, low, count, word_keys, spans)
                 count += 1
                 out += 1
         begin, begun, length = out, place, 0
@@ -328,28 +338,34 @@ def find_words(
     text: Any,
     start: int,
     stop: int,
-    rules: TokenRules,
-    characters: Characters,
+    lowercase: bool,
+    least: int,
+    stops: Any,
+    letters: Any,
+    pages: Any,
+    index: Any,
+    low: Any,
     out: int,
-    buffers: TokenBuffers,
+    runs: Any,
+    word_keys: Any,
+    spans: Any,
 ) -> tuple[int, int]:
     """Write the words of a text to `low` from `out` on; return the place behind and their number.
 
     `spans` says where each word lies in `low` and in the text.
     """
-    low, runs, word_keys = buffers.low, buffers.runs, buffers.word_keys
     # Behind all that words can take: a letter grows by half at most when it becomes small.
     folded = out + 2 * (stop - start) + SIZE
-    many, plain = find_runs(text, start, stop, rules.lowercase, low, folded, runs)
+    many, plain = find_runs(text, start, stop, lowercase, low, folded, runs)
     count = 0
     for run in range(many):
         begun, ended = runs[TWO * U(run)], runs[TWO * U(run) + ONE]
         source, length = folded + begun, ended - begun
         if not plain and not is_ascii(low, source, source + length):
-            whole, part = (start, stop), (start + begun, start + ended)
             out, count = find_foreign_words(
-                text, whole, part, rules, characters, out, count, buffers
-            )
+                text, start, stop, start + begun, start + ended, lowercase, least, stops, letters,
+                pages, index, low, out, count, word_keys, spans,
+            )  # fmt: skip
             continue
         store8(low, out, load8(low, source))
         store8(low, out + 8, load8(low, source + 8))
@@ -359,9 +375,9 @@ def find_words(
             for k in range(16, length, 8):
                 store8(low, out + k, load8(low, source + k))
             state = all_absorbed(low, source, source + length, WORDS)
-        if length < rules.least or listed(state, rules.stops):
+        if length < least or listed(state, stops):
             continue
-        keep_word(state, out, out + length, begun, ended, count, buffers)
+        keep_word(state, out, out + length, begun, ended, low, count, word_keys, spans)
         count += 1
         out += length + 1
     for word in range(count):  # by itself, as many at a time as the machine can
@@ -388,25 +404,36 @@ def join_neighbours(
 
 @register_jitable
 def add_words(
+    word_keys: Any,
+    spans: Any,
     count: int,
+    shortest: int,
+    longest: int,
+    chains: Any,
     value: float,
+    bits: int,
+    first: int,
     size: int,
-    rules: TokenRules,
-    features: TextFeatures,
-    buffers: TokenBuffers,
+    mask: int,
+    seen: Any,
+    own: Any,
+    values: Any,
+    starts: Any,
+    lengths: Any,
 ) -> Any:
     """Note the words of the present text and their neighbours, as `add` does."""
-    shortest, longest = rules.words_from, rules.words_to
-    spans, chains = buffers.spans, buffers.chains
     for begun in range(0, count, BLOCK):
         many = min(BLOCK, count - begun)
-        join_neighbours(buffers.word_keys, begun, many, count, longest, chains)
+        join_neighbours(word_keys, begun, many, count, longest, chains)
         for k in range(many):
             word = begun + k
             begin = spans[FOUR * U(word)]
             for n in range(shortest - 1, min(longest, count - word)):
                 length = spans[FOUR * U(word + n) + ONE] - begin
-                size = add(chains[U(n * BLOCK + k)], value, begin, length, size, features)
+                size = add(
+                    chains[U(n * BLOCK + k)], value, begin, length, bits, first, size, mask, seen,
+                    own, values, starts, lengths,
+                )  # fmt: skip
     return size
 
 
@@ -416,7 +443,8 @@ def lower_text(
     start: int,
     stop: int,
     lowercase: bool,
-    characters: Characters,
+    pages: Any,
+    index: Any,
     low: Any,
     out: int,
 ) -> int:
@@ -436,7 +464,7 @@ def lower_text(
             elif code == DOTTED_I:
                 out = encode(DOT_ABOVE, low, encode(0x69, low, out))
             else:
-                lower, _ = lowered(code, place, text, start, stop, characters)
+                lower, _ = lowered(code, place, text, start, stop, pages, index)
                 out = encode(lower, low, out)
         place += width
     return out
@@ -455,11 +483,15 @@ def read_texts(
     last text, whose `spans` are left behind.
     """
     text, offsets = texts
-    low, spans, seen, own = buffers.low, buffers.spans, buffers.seen, buffers.own
-    indptr, keys, values = buffers.indptr, buffers.keys, buffers.values
-    words_from, words_to = rules.words_from, rules.words_to
+    given_offsets, given_text, given_places, given_values = named
+    lowercase, least, stops, bits = rules.lowercase, rules.least, rules.stops, rules.bits
+    words_from, words_to, counting = rules.words_from, rules.words_to, rules.counting
     chars_from, chars_to, across = rules.chars_from, rules.chars_to, rules.across
-    counting = rules.counting
+    letters, pages, index = characters
+    low, runs, word_keys, chains = buffers.low, buffers.runs, buffers.word_keys, buffers.chains
+    spans, seen, own, keys = buffers.spans, buffers.seen, buffers.own, buffers.keys
+    indptr, values = buffers.indptr, buffers.values
+    starts, lengths = buffers.starts, buffers.lengths
     out, size, count = 0, 0, 0
     before, more = (1.0, 0.0) if counting == BINARY else (0.0, 1.0)
     indptr[0] = 0
@@ -467,33 +499,38 @@ def read_texts(
         start, stop = offsets[t], offsets[t + 1]
         first = size
         low[out] = SPACE
-        lettered, count = find_words(text, start, stop, rules, characters, out + 1, buffers)
+        lettered, count = find_words(
+            text, start, stop, lowercase, least, stops, letters, pages, index, low, out + 1, runs,
+            word_keys, spans,
+        )  # fmt: skip
         out = lettered
         most = count * (words_to - words_from + 1) if words_to else 0
         if chars_to:
             if across:
-                out = lower_text(text, start, stop, rules.lowercase, characters, low, out)
+                out = lower_text(text, start, stop, lowercase, pages, index, low, out)
                 most += (out - lettered) * (chars_to - chars_from + 1)
             elif count:
                 most += (out - spans[0] + count) * (chars_to - chars_from + 1)
-        if named.offsets.size > 1:
-            most += named.offsets[t + 1] - named.offsets[t]
+        if given_offsets.size > 1:
+            most += given_offsets[t + 1] - given_offsets[t]
         mask = 15
         while mask < 2 * most or mask < min(4 * most, CLOSE):
             mask = 2 * mask + 1
         seen[: mask + 1] = 0
         values[first : first + most] = before
-        features = TextFeatures(
-            rules.bits, first, mask, seen, own, values, buffers.starts, buffers.lengths
-        )
+
         if words_to:
-            size = add_words(count, more, size, rules, features, buffers)
+            size = add_words(
+                word_keys, spans, count, words_from, words_to, chains, more, bits, first, size,
+                mask, seen, own, values, starts, lengths,
+            )  # fmt: skip
         if chars_to:
-            for word in range(1 if across else count):
+            pieces = 1 if across else count
+            for piece in range(pieces):
                 if across:
                     place, end = lettered, out
                 else:
-                    place, end = spans[4 * word] - 1, spans[4 * word + 1] + 1
+                    place, end = spans[4 * piece] - 1, spans[4 * piece + 1] + 1
                 while place < end:
                     behind = place
                     for n in range(1, chars_to + 1):
@@ -504,22 +541,28 @@ def read_texts(
                             behind += 1
                         if n >= chars_from:
                             key = fingerprint(low, place, behind, CHARACTERS)
-                            size = add(key, more, place, place - behind, size, features)
+                            size = add(
+                                key, more, place, place - behind, bits, first, size, mask,
+                                seen, own, values, starts, lengths,
+                            )  # fmt: skip
                     place += 1
                     while place < end and (int(low[place]) & 0xC0) == 0x80:
                         place += 1
         if counting == LOG:
             for k in range(first, size):
                 values[k] = 1.0 + log(values[k])
-        if named.offsets.size > 1:
-            for g in range(named.offsets[t], named.offsets[t + 1]):
+        if given_offsets.size > 1:
+            for g in range(given_offsets[t], given_offsets[t + 1]):
                 begin = out
-                for p in range(named.places[g], named.places[g + 1]):
-                    low[out] = named.letters[p]
+                for p in range(given_places[g], given_places[g + 1]):
+                    low[out] = given_text[p]
                     out += 1
-                key, value = fingerprint(low, begin, out, NAMES), np.float64(named.values[g])
+                key, value = fingerprint(low, begin, out, NAMES), np.float64(given_values[g])
                 values[size] = 0.0
-                size = add(key, value, begin, out - begin, size, features)
+                size = add(
+                    key, value, begin, out - begin, bits, first, size, mask, seen, own,
+                    values, starts, lengths,
+                )  # fmt: skip
         for k in range(size - first):
             keys[U(first + k)] = own[U(k + 1)]
         indptr[t + 1] = size
