@@ -74,7 +74,8 @@ def learn_two(
     With an informed prior, rows are counted after they are learned; those that have been counted
     before are taken out first. A calibrator learns from every row before the model does.
     """
-    rows, order, table, constant = examples.rows, examples.order, model.table, rule.constant
+    indptr, indices, data = examples.rows.indptr, examples.rows.indices, examples.rows.data
+    order, table, constant = examples.order, model.table, rule.constant
     counts, tokens, scores = model.class_counts, model.class_tokens, buffers.scores
     row = buffers.row
     means, spreads, values, gains = row[0], row[1], row[2], row[5]
@@ -82,12 +83,12 @@ def learn_two(
     for at in range(order.size):
         i = order[at]
         code, c = examples.codes[i], examples.weight[i]
-        start, stop = row_at(rows.indptr, i)
+        start, stop = row_at(indptr, i)
         length = stop - start
-        ahead = next_row(at, order, rows.indptr)
+        ahead, end = next_row(at, order, indptr)
         if informed and not prior.counting:
-            uncount_row(start, stop, rows.indices, counts, tokens, code)
-        gather_two((start, stop), ahead, rows, model, informed, row)
+            uncount_row(start, stop, indices, counts, tokens, code)
+        gather_two(start, stop, indices, data, table, counts, informed, ahead, end, row)
         if informed:
             share_tokens(tokens[:2], buffers.shares)
             gain_two(length, row, buffers.shares, prior.inverse)
@@ -120,13 +121,13 @@ def learn_two(
                 )
             checked = np.float64(table[0, 0, 0])
             for u in range(length):
-                j = entry_at(rows.indices, start + u)
+                j = entry_at(indices, start + u)
                 table[j, 0, 0], table[j, 1, 0] = means[u], spreads[u]
                 checked += table[j, 0, 0]
             if not math.isfinite(checked):
                 return int(i)
         if informed:
-            count_row(start, stop, rows.indices, counts, tokens, code)
+            count_row(start, stop, indices, counts, tokens, code)
     return -1
 
 
