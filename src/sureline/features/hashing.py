@@ -11,20 +11,11 @@ from sureline.features.names import Names, grow
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts
 from sureline.features.vocabulary import copy_arrays, empty_rows, largest
-from sureline.kernels.text import arguments
+from sureline.kernels.text.arguments import NamedColumns
 from sureline.kernels.text.vocabulary import FOLD_ROWS
 
 MOST_NAMES = 2**18  # how many names are remembered; the lighter half is then forgotten
 KEPT_NAMES = MOST_NAMES // 2
-
-
-class NamedColumns(arguments.NamedColumns):
-    """The names that hashing remembers: one bit per column, and the columns in order of naming.
-
-    `sizes` has the names, 1 + the texts since the limit was first reached, and the names' bytes.
-    """
-
-    __slots__ = ()
 
 
 # For folds that name no columns: neither read nor written.

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sureline.features.hashing import KEPT_NAMES, MOST_NAMES, Hashing
 from sureline.features.names import Names
-from sureline.features.vocabulary import SMALLEST, Vocabulary, VocabularyArrays
+from sureline.features.vocabulary import SMALLEST, Vocabulary
+from sureline.kernels.text.arguments import VocabularyArrays
 from sureline.kernels.text.vocabulary import ENLARGE, PRUNE
 from sureline.kernels.text.vocabulary_merge import COPY_NAMES, ENTER_KEYS
 

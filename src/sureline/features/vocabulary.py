@@ -16,18 +16,12 @@ from sureline.errors import ModelFileError
 from sureline.features.names import Names, grow
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts
-from sureline.kernels.text import arguments
+from sureline.kernels.text.arguments import VocabularyArrays
 from sureline.kernels.text.vocabulary import ENLARGE, ENTER_ROWS, LOOK_UP_ROWS, PRUNE
 from sureline.kernels.text.vocabulary_merge import LIST_KEYS
 
 SMALLEST = 1024  # slots of a new table
 KEPT_SHARE = 0.75  # of the features, when `max_features` is reached
-
-
-class VocabularyArrays(arguments.VocabularyArrays):
-    """A vocabulary's arrays; `sizes` has the features, the slots taken and the names' bytes."""
-
-    __slots__ = ()
 
 
 class Vocabulary:

@@ -20,7 +20,8 @@ from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators import TextClassifier
 from sureline.features.hashing import MOST_NAMES, Hashing
 from sureline.features.names import Names
-from sureline.features.vocabulary import Vocabulary, VocabularyArrays, fill_table
+from sureline.features.vocabulary import Vocabulary, fill_table
+from sureline.kernels.text.arguments import VocabularyArrays
 from sureline.model.learner import Learner
 from sureline.model.merge.algebra import How, check_how
 from sureline.model.merge.counts import set_calibration, set_counts

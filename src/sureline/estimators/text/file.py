@@ -17,11 +17,12 @@ from sureline.estimators.file import (
     state_into,
 )
 from sureline.estimators.online import OnlineClassifier
-from sureline.features.hashing import Hashing, NamedColumns
+from sureline.features.hashing import Hashing
 from sureline.features.names import Names
 from sureline.features.tokenizer import Tokenizer
 from sureline.features.unicode_tables import VERSION
-from sureline.features.vocabulary import Vocabulary, VocabularyArrays, fill_table
+from sureline.features.vocabulary import Vocabulary, fill_table
+from sureline.kernels.text.arguments import NamedColumns, VocabularyArrays
 from sureline.model.serialize.fields import (
     LARGEST,
     MOST_FEATURES,
