@@ -397,6 +397,14 @@ def test_numbers_are_explained(numbers, run):
 # -- inspect -----------------------------------------------------------------------------------
 
 
+def test_explaining_unknown_features_leaves_the_model_as_it_was(numbers):
+    loaded = load(numbers)
+    before = {**vars(loaded)}
+    find_reasons(loaded, "3:1 9:0.5 77:1", None, 10)
+    assert vars(loaded).keys() == before.keys()
+    assert all(vars(loaded)[name] is value for name, value in before.items())
+
+
 def test_the_page_of_a_model_of_numbers(numbers, run):
     code, out, err = run("inspect", numbers, "--top", "2")
     assert (code, err) == (0, "")
