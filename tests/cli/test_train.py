@@ -412,7 +412,7 @@ def test_counting_first_is_that_of_python(weighting, passes, run):
     equal(made, expected)
     rows = made.n_features_ + 1
     tallies = [
-        model.model_.state.tallies[:rows, np.argsort(model.model_.labels)]
+        model.model_.state.class_counts[:rows, np.argsort(model.model_.labels)]
         for model in (made, expected)
     ]
     np.testing.assert_array_equal(*tallies)
@@ -426,17 +426,17 @@ def test_several_jobs_count_first_once(run):
     options = ("--count-first", "--jobs", "2", "--passes", "2", "-q", "-o", "m.sureline")
     assert run("train", "three.csv", *options)[0] == 0
     made = load("m.sureline")
-    assert made.model_.state.tallies[0, : made.model_.state.used].sum() == 60
+    assert made.model_.state.class_counts[0, : made.model_.state.used].sum() == 60
     assert made.score(texts, labels) > 0.9
 
 
 def test_a_model_trained_further_can_count_first(model, run):
     Path("more.csv").write_text("message,kind\nyour invoice,bill\nfree invoice,spam\n")
-    counts = load(model).model_.state.tallies[0].sum()
+    counts = load(model).model_.state.class_counts[0].sum()
     options = ("--continue", model, "-o", "more.sureline", "-q", "--count-first", "--no-shuffle")
     assert run("train", "more.csv", *options)[0] == 0
     made = load("more.sureline")
-    assert (made.model_.state.tallies[0].sum(), made.n_seen_) == (counts + 2, 10)
+    assert (made.model_.state.class_counts[0].sum(), made.n_seen_) == (counts + 2, 10)
     assert made.predict_one("your invoice") == "bill"
 
 

@@ -123,7 +123,9 @@ def test_later_passes_over_texts_are_those_of_fit():
         names = [each.get_feature_names_out().tolist() for each in (trained, fitted)]
         assert names[0] == names[1]
         np.testing.assert_array_equal(trained.coef_, fitted.coef_)
-        np.testing.assert_array_equal(trained.model_.state.curve, fitted.model_.state.curve)
+        np.testing.assert_array_equal(
+            trained.model_.state.calibrator, fitted.model_.state.calibrator
+        )
         found = progressive(model, texts, labels, passes=2, classes=["ham", "spam"])
         twice = TextClassifier(weighting=weighting, max_iter=2, shuffle=False).fit(texts, labels)
         np.testing.assert_array_equal(found.model.coef_, twice.coef_)

@@ -159,8 +159,8 @@ def test_errors_of_merged_models_add_up():
         AROWClassifier(r="auto").partial_fit(X[k::3], y[k::3], classes=[0, 1]) for k in range(3)
     ]
     merged = merge(parts)
-    total = np.sum([part.model_.state.errors for part in parts], axis=0)
-    np.testing.assert_allclose(merged.model_.state.errors, total, rtol=1e-12)
+    total = np.sum([part.model_.state.noise_sums for part in parts], axis=0)
+    np.testing.assert_allclose(merged.model_.state.noise_sums, total, rtol=1e-12)
     assert min(part.r_ for part in parts) < merged.r_ < max(part.r_ for part in parts)
     with pytest.raises(ValueError, match=r"r is 'auto' in model 1 and 1\.0"):
         merge([parts[0], AROWClassifier(r=1.0).fit(X, y)])
@@ -173,7 +173,9 @@ def test_threads_agree_on_r():
     assert one.r_ == two.r_
     alone = AROWClassifier(r="auto", random_state=0).fit(X, y)
     # Every row counts once, though with the score of a copy that has learned fewer rows.
-    assert one.model_.state.errors[1] == pytest.approx(alone.model_.state.errors[1], rel=0.2)
+    assert one.model_.state.noise_sums[1] == pytest.approx(
+        alone.model_.state.noise_sums[1], rel=0.2
+    )
 
 
 def test_texts_follow_too():

@@ -136,7 +136,7 @@ def test_merged_weights_are_the_mean_of_the_weights(rule, sets):
     np.testing.assert_allclose(found.T, expected, rtol=1e-9, atol=1e-12)
     for model, old in zip(models, before, strict=True):
         np.testing.assert_array_equal(model.model_.state.table, old.table)
-        np.testing.assert_array_equal(model.model_.state.stamps, old.stamps)
+        np.testing.assert_array_equal(model.model_.state.last_changed, old.last_changed)
 
 
 @pytest.mark.parametrize("rule", OTHERS)
@@ -355,7 +355,7 @@ def test_parts_of_any_size_give_the_same(rule, monkeypatch):
     monkeypatch.setattr(merging, "CHUNK", 24)
     for one, other in zip(whole, both(), strict=True):
         np.testing.assert_array_equal(one.table, other.table)
-        np.testing.assert_array_equal(one.stamps, other.stamps)
+        np.testing.assert_array_equal(one.last_changed, other.last_changed)
     plain, mapped = whole
     for number, label in enumerate("abcd"):
         for j in range(12):

@@ -78,10 +78,10 @@ def with_classes(model, classes):
 def counted(model):
     """How many texts of each class have had each feature, and how many tokens there were."""
     state = model.model_.state
-    tallies = state.tallies[: model.n_features_ + 1, : state.classes].tolist()
+    tallies = state.class_counts[: model.n_features_ + 1, : state.classes].tolist()
     if tallies and model.features == "vocabulary":
         tallies = dict(zip(["", *model.get_feature_names_out()], tallies, strict=True))
-    return tallies, state.tokens[: state.classes].tolist()
+    return tallies, state.class_tokens[: state.classes].tolist()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_sums_of_what_models_add_are_their_merge(rule, covariance, classes):
         np.testing.assert_allclose(merged.table, table, rtol=2e-6, atol=1e-6)
         assert (merged.clock, merged.merged) == (expected.clock, expected.merged)
         np.testing.assert_array_equal(merged.counts, expected.counts)
-        np.testing.assert_array_equal(merged.stamps, expected.stamps[:, : merged.used])
+        np.testing.assert_array_equal(merged.last_changed, expected.last_changed[:, : merged.used])
         tried += 1
     assert tried
 
@@ -191,9 +191,11 @@ def test_partitions_of_texts_become_their_merge(features, classes, how, weightin
     else:
         compare_texts(ours, theirs)
     np.testing.assert_allclose(ours.predict_proba(texts), theirs.predict_proba(texts), atol=1e-6)
-    np.testing.assert_allclose(ours.model_.state.curve, theirs.model_.state.curve, rtol=1e-6)
-    np.testing.assert_allclose(ours.model_.state.errors, theirs.model_.state.errors)
-    assert (ours.model_.state.errors[1] > 0) == (r == "auto")
+    np.testing.assert_allclose(
+        ours.model_.state.calibrator, theirs.model_.state.calibrator, rtol=1e-6
+    )
+    np.testing.assert_allclose(ours.model_.state.noise_sums, theirs.model_.state.noise_sums)
+    assert (ours.model_.state.noise_sums[1] > 0) == (r == "auto")
     assert counted(ours) == counted(theirs)
     assert (counters.models, counters.seen) == (3, 150)
     assert counters.one_class == sum(np.unique(shard[1]).size == 1 for shard in shards)
@@ -229,10 +231,10 @@ def test_a_second_round_continues_from_the_first():
     tables = [model.model_.state.table[:rows] for model in (second, merge(parts, how="kl"))]
     np.testing.assert_allclose(*tables, atol=1e-6)
     np.testing.assert_array_equal(
-        second.model_.state.tallies[:rows], first.model_.state.tallies[:rows]
+        second.model_.state.class_counts[:rows], first.model_.state.class_counts[:rows]
     )
-    np.testing.assert_array_equal(second.model_.state.tokens, first.model_.state.tokens)
-    np.testing.assert_array_equal(second.model_.state.curve, first.model_.state.curve)
+    np.testing.assert_array_equal(second.model_.state.class_tokens, first.model_.state.class_tokens)
+    np.testing.assert_array_equal(second.model_.state.calibrator, first.model_.state.calibrator)
     assert second.get_feature_names_out().tolist() == first.get_feature_names_out().tolist()
     seen = first.model_.columns.arrays.seen, second.model_.columns.arrays.seen
     np.testing.assert_array_equal(*(each[: first.n_features_] for each in seen))
@@ -250,11 +252,13 @@ def test_partitions_without_new_words_can_be_merged():
     count = first.n_features_
     states = [model.model_.state for model in (second, merge(parts, how="kl"))]
     np.testing.assert_allclose(*(state.table[: count + 1] for state in states), atol=1e-6)
-    np.testing.assert_allclose(*(state.curve for state in states), rtol=1e-6)
+    np.testing.assert_allclose(*(state.calibrator for state in states), rtol=1e-6)
     # What the start had counted counts once, and every text has now been counted twice.
-    counted = [model.model_.state.tallies[: count + 1] for model in (first, second)]
+    counted = [model.model_.state.class_counts[: count + 1] for model in (first, second)]
     np.testing.assert_array_equal(2 * counted[0], counted[1])
-    np.testing.assert_array_equal(2 * first.model_.state.tokens, second.model_.state.tokens)
+    np.testing.assert_array_equal(
+        2 * first.model_.state.class_tokens, second.model_.state.class_tokens
+    )
     seen = [model.model_.columns.arrays.seen[:count] for model in (first, second)]
     np.testing.assert_array_equal(2 * seen[0], seen[1])
 
@@ -530,7 +534,7 @@ def test_a_stage_becomes_the_classifier_it_describes():
     plain = SurelineClassifier(textCol="t", weighting="none", calibration="none")
     model = initial_model(plain, classes, None)
     assert (model.weighting, model.calibration) == (None, None)
-    assert model.model_.state.tallies.size == 0
+    assert model.model_.state.class_counts.size == 0
     vectors = SurelineClassifier(calibration="online")
     assert initial_model(vectors, classes, 3).calibration == "online"
     assert initial_model(SurelineClassifier(), classes, 3).calibration is None

@@ -24,7 +24,7 @@ def assert_same_state(one, other):
     used = one.used
     assert one.table[:, :, :used].tobytes() == other.table[:, :, :used].tobytes()
     assert one.covariance[:used].tobytes() == other.covariance[:used].tobytes()
-    assert one.stamps[:, :used].tobytes() == other.stamps[:, :used].tobytes()
+    assert one.last_changed[:, :used].tobytes() == other.last_changed[:, :used].tobytes()
     np.testing.assert_array_equal(one.counts, other.counts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
@@ -72,7 +73,7 @@ class OneRow(NamedTuple):
 
 # What the loop for two classes changes of a state.
 _learned_arrays: Callable[[State], tuple[NDArray[Any], ...]] = attrgetter(
-    "table", "tallies", "tokens", "curve", "errors", "counts"
+    "table", "class_counts", "class_tokens", "calibrator", "noise_sums", "counts"
 )
 
 
@@ -83,24 +84,16 @@ class Learner(Loops):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make an equal learner in another process; compiled code is not pickled."""
-        return learner_of, (self.rule.name, self._options)
+        options = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        return learner_of, (self.rule.name, options)
 
     # -- learning ------------------------------------------------------------------------------
 
     def learn(self, state: State, examples: Examples, turn: Turn = NEW) -> None:
-        """Learn examples, one after the other.
+        """Learn examples into a state, one after the other.
 
         Rows are counted, where they are, when they come first; calibrator and noise follow those
         that are learned for the first time.
-
-        Parameters
-        ----------
-        state : State
-            What is learned into.
-        examples : Examples
-            Rows, labels, weights and their order.
-        turn : Turn, default=NEW
-            Whether an earlier pass has counted or learned the rows.
         """
         self._one_row = None
         if state.layout.weighting == "idf":
@@ -146,7 +139,7 @@ class Learner(Loops):
     def count(self, state: State, rows: Rows, codes: Integers, order: Integers) -> None:
         """Count the rows named by `order`, if rows are counted, and learn nothing."""
         if state.layout.weighting:
-            COUNT.loop(self.dtype)(rows, codes, order, state.tallies, state.tokens)
+            COUNT.loop(self.dtype)(rows, codes, order, state.class_counts, state.class_tokens)
 
     def _count_learned(
         self, state: State, codes: Integers, order: Integers, failed: int, before: int
@@ -175,23 +168,14 @@ class Learner(Loops):
         gets all of it: both have learned the same problem. A third class starts from nothing, with
         a score of 0, which is below one of the two. Features that learning has not changed start
         from nothing for all, as those do that are met later.
-
-        Parameters
-        ----------
-        state : State
-            The state of two classes.
-        limit_gb : float
-            How much memory the new state may take.
-        owner : str
-            The name of the estimator, for messages.
         """
         part = 1.0 if self.scheme == ONE_VS_REST else 0.5
         fits = self.layout.size_gb(state.features, 4) <= limit_gb
         wide = self.layout.allocate(state.features, 4 if fits else 3, limit_gb, owner)
         wide.wide, wide.used = True, 2
         wide.clock, wide.counts, wide.merged = state.clock, state.counts, state.merged
-        wide.tallies[:, :2], wide.tokens[:2] = state.tallies, state.tokens
-        wide.curve, wide.errors = state.curve, state.errors
+        wide.class_counts[:, :2], wide.class_tokens[:2] = state.class_counts, state.class_tokens
+        wide.calibrator, wide.noise_sums = state.calibrator, state.noise_sums
         if not state.counts[0]:  # nothing to carry over
             return wide
         changed = state.touched()
@@ -200,11 +184,11 @@ class Learner(Loops):
         kernel = self.rule.kernel
         values = state.table[touched, :, 0].astype(np.float64)
         if kernel is not None:
-            stamps = state.stamps[touched, 0] if kernel.stamps else np.zeros(1)
+            stamps = state.last_changed[touched, 0] if kernel.stamps else np.zeros(1)
             parts = kernel.weights(values, stamps, state.clock, self.p) * part
             values = kernel.slots(parts, values, values * part, state.clock, self.p)
             if kernel.stamps:
-                wide.stamps[touched, :2] = state.clock
+                wide.last_changed[touched, :2] = state.clock
         else:
             values *= part
         signs = np.ones_like(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -38,7 +37,6 @@ from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import LEARN_CUSTOM_ONE_VS_REST, LEARN_ONE_VS_REST
 from sureline.model import State
 from sureline.model.scorer import Scorer
-from sureline.rules import Rule
 
 # A variance on the diagonal of a full covariance never falls below the first share of the initial
 # one; a scale-free full covariance is rescaled at the second.
@@ -78,54 +76,13 @@ COUNT_ONLY = Turn(learning=False)
 
 
 class Loops(Scorer):
-    """Which compiled loop learns, by rule, covariance and scheme, and what it is given.
+    """Which compiled loop learns, by rule, covariance and scheme, and what it is given."""
 
-    Parameters
-    ----------
-    rule, parameters, covariance, dtype, fit_intercept, weighting, normalize
-        As for `Scorer`.
-    competitors : int
-        With how many rival classes an example is compared, at most.
-    scheme : str
-        How the steps against several rivals are combined.
-    calibrated : bool, default=False
-        Whether a calibrator learns from rows before the model does.
-    adaptive : bool, default=False
-        Whether the rule's first constant is estimated from the rows.
-    """
-
-    def __init__(
-        self,
-        rule: Rule,
-        parameters: Mapping[str, float],
-        covariance: str,
-        dtype: str,
-        fit_intercept: bool,
-        competitors: int,
-        scheme: str,
-        weighting: str | None = None,
-        normalize: bool = False,
-        calibrated: bool = False,
-        adaptive: bool = False,
-    ) -> None:
-        super().__init__(rule, parameters, covariance, dtype, fit_intercept, weighting, normalize)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.a, self.b = (*self.constants, 0.0, 0.0)[:2]
-        self.share = rule.weight == "share"
-        self.competitors, self.scheme = competitors, scheme
-        self.projection = PROJECTIONS.get(covariance, -1)  # a full covariance has none
-        self.calibrated, self.adaptive = calibrated, adaptive
-        self._options: dict[str, Any] = {
-            "parameters": dict(parameters),
-            "covariance": covariance,
-            "dtype": dtype,
-            "fit_intercept": fit_intercept,
-            "competitors": competitors,
-            "scheme": scheme,
-            "weighting": weighting,
-            "normalize": normalize,
-            "calibrated": calibrated,
-            "adaptive": adaptive,
-        }
+        self.share = self.rule.weight == "share"
+        self.projection = PROJECTIONS.get(self.covariance, -1)  # a full covariance has none
 
     @cached_property
     def _step(self) -> Any:
@@ -144,7 +101,7 @@ class Loops(Scorer):
 
     def constant_of(self, state: State) -> float:
         """The rule's first constant, as a state has estimated it where it does."""
-        return float(noise_of(state.errors)) if self.adaptive else self.a
+        return float(noise_of(state.noise_sums)) if self.adaptive else self.a
 
     # -- what loops are given ------------------------------------------------------------------
 
@@ -154,12 +111,12 @@ class Loops(Scorer):
         return ModelArrays(
             state.table if table is None else table,
             state.covariance,
-            state.stamps,
+            state.last_changed,
             state.counts,
-            state.tallies,
-            state.tokens,
-            state.curve if self.calibrated and new else EMPTY,
-            state.errors if self.adaptive and new else EMPTY,
+            state.class_counts,
+            state.class_tokens,
+            state.calibrator if self.calibrated and new else EMPTY,
+            state.noise_sums if self.adaptive and new else EMPTY,
         )
 
     def _step_rule(self, state: State, turn: Turn, floor: float | None = None) -> StepRule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -11,13 +12,7 @@ from numpy.typing import NDArray
 
 from sureline.features.rows import Rows
 from sureline.kernels import arguments
-from sureline.kernels.arguments import (
-    REAL,
-    CustomRule,
-    ModelArrays,
-    custom_score,
-    custom_update,
-)
+from sureline.kernels.arguments import REAL, CustomRule, ModelArrays, custom_score, custom_update
 from sureline.kernels.calibration import CALIBRATE
 from sureline.kernels.class_counts import WEIGH_ROWS
 from sureline.kernels.compiling import pointer
@@ -43,45 +38,37 @@ Integers = NDArray[np.int64]
 FLOOR = 1e-12
 
 
+@dataclass(eq=False)
 class Scorer:
     """A rule with its constants, a covariance and a type of number, ready to score rows.
 
-    Parameters
-    ----------
-    rule : Rule
-        The update rule.
-    parameters : mapping
-        The values of the rule's parameters.
-    covariance : str
-        What is kept of the covariance.
-    dtype : {"float32", "float64"}
-        The type of number of states and rows.
-    fit_intercept : bool
-        Whether there is a constant feature.
-    weighting : {"idf", "nb"} or None
-        How counts of rows weigh features.
-    normalize : bool
-        Whether rows are scaled to length 1 after weighting.
+    `parameters` are those of the rule. An example is compared with so many `competitors` at most,
+    and `scheme` says how the steps against several are combined. `weighting` and `normalize` are
+    about texts: how class counts weight features, and whether rows are then scaled to length 1.
+    A model that is `calibrated` has a calibrator, which learns from a row before the model does;
+    one that is `adaptive` estimates the rule's first constant from the rows.
     """
 
-    def __init__(
-        self,
-        rule: Rule,
-        parameters: Mapping[str, float],
-        covariance: str,
-        dtype: str,
-        fit_intercept: bool,
-        weighting: str | None,
-        normalize: bool,
-    ) -> None:
-        self.rule = rule
-        self.dtype = dtype
-        self.constant = float(fit_intercept)
-        self.constants = rule.constants(**parameters)
+    rule: Rule
+    parameters: Mapping[str, float]
+    covariance: str
+    dtype: str
+    fit_intercept: bool
+    competitors: int
+    scheme: str
+    weighting: str | None = None
+    normalize: bool = False
+    calibrated: bool = False
+    adaptive: bool = False
+
+    def __post_init__(self) -> None:
+        rule, covariance = self.rule, self.covariance
+        self.constant = float(self.fit_intercept)
+        self.constants = rule.constants(**self.parameters)
         self.p = np.array(self.constants, np.float64)
-        self.initial_variance = float(parameters.get("initial_variance", 1.0))
+        self.initial_variance = float(self.parameters.get("initial_variance", 1.0))
         self.floor = FLOOR * self.initial_variance
-        self.informed, self.normalize = weighting == "nb", normalize
+        self.informed = self.weighting == "nb"
         if rule.kernel is not None:
             initial = tuple(rule.kernel.initial(*self.constants))
         elif covariance == "identity":
@@ -90,7 +77,7 @@ class Scorer:
             initial = (0.0, self.initial_variance)
         stamps = rule.kernel is not None and rule.kernel.stamps
         self.layout = Layout(
-            rule.name, covariance, dtype, fit_intercept, initial, stamps, weighting
+            rule.name, covariance, self.dtype, self.fit_intercept, initial, stamps, self.weighting
         )
 
     @property
@@ -126,7 +113,14 @@ class Scorer:
         """Rows scaled by inverse document frequencies, in `order`, and counted if `counting`."""
         values = np.zeros(int(rows.indptr[-1]), self.dtype)
         WEIGH_ROWS.loop(self.dtype)(
-            rows, codes, order, state.tallies, state.tokens, counting, self.normalize, values
+            rows,
+            codes,
+            order,
+            state.class_counts,
+            state.class_tokens,
+            counting,
+            self.normalize,
+            values,
         )
         return Rows(rows.indptr, rows.indices, values)
 
@@ -182,7 +176,7 @@ class Scorer:
     def calibrate(self, state: State, scores: Floats) -> Floats:
         """Probabilities of classes from their scores, by the state's calibrator."""
         out = np.empty(scores.shape)
-        CALIBRATE.compiled("float64")(np.ascontiguousarray(scores), state.curve, out)
+        CALIBRATE.compiled("float64")(np.ascontiguousarray(scores), state.calibrator, out)
         return out
 
     # -- weights -------------------------------------------------------------------------------
@@ -224,13 +218,18 @@ class Scorer:
         kernel, columns = cast(OwnKernel, self.rule.kernel), state.used
         added = rows is not None and (not rows.size or rows[0] != 0)
         every: Any = np.concatenate([[0], rows]) if added else slice(None) if rows is None else rows
-        table = state.table[every]
-        stamps = state.stamps[every] if kernel.stamps else np.zeros((1, columns))
-        weights = [
-            kernel.weights(table[:, :, k].astype(np.float64), stamps[:, k], state.clock, self.p)
-            for k in range(columns)
-        ]
-        return np.stack(weights, axis=1)[int(added) :]
+        table = state.table[every, :, :columns].astype(np.float64)
+        last_changed = state.last_changed[every] if kernel.stamps else np.zeros((1, columns))
+        return custom_weights(kernel, table, last_changed, state.clock, self.p)[int(added) :]
+
+
+def custom_weights(
+    kernel: OwnKernel, table: Floats, last_changed: NDArray[Any], clock: int, p: Floats
+) -> Floats:
+    """The weights in some rows of a custom rule's table, the first of which is the constant's."""
+    columns = range(table.shape[2])
+    weights = [kernel.weights(table[:, :, k], last_changed[:, k], clock, p) for k in columns]
+    return np.stack(weights, axis=1)
 
 
 def _readable(state: State) -> ModelArrays:
@@ -238,12 +237,12 @@ def _readable(state: State) -> ModelArrays:
     return ModelArrays(
         state.table,
         state.covariance,
-        state.stamps,
+        state.last_changed,
         state.counts,
-        state.tallies,
-        state.tokens[: state.classes],
-        state.curve,
-        state.errors,
+        state.class_counts,
+        state.class_tokens[: state.classes],
+        state.calibrator,
+        state.noise_sums,
     )
 
 

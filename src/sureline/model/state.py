@@ -8,6 +8,7 @@ state has one column per class, in order of arrival, and capacity for more.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,19 @@ from numpy.typing import NDArray
 
 from sureline.errors import InvalidParameter
 
-CURVE = (1.5, 0.5, 0.0, 0.0, 0.0)  # that probabilities begin with: log a, b, and their precision
+# The calibrator of a model that has learned nothing: log a, b, and their precision.
+CALIBRATOR = (1.5, 0.5, 0.0, 0.0, 0.0)
+ARRAYS = (
+    "table",
+    "covariance",
+    "last_changed",
+    "counts",
+    "class_counts",
+    "class_tokens",
+    "calibrator",
+    "noise_sums",
+)
+Places = slice | NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -28,7 +41,7 @@ class Layout:
     dtype: str
     fit_intercept: bool
     initial: tuple[float, ...]
-    stamps: bool = False
+    last_changed: bool = False  # whether the rule needs to know when each weight was last changed
     weighting: str | None = None  # what counts of rows by feature and class are for
 
     @property
@@ -36,14 +49,21 @@ class Layout:
         """Whether there are class counts: how many rows of each class had each feature."""
         return self.weighting is not None
 
+    @property
+    def slots(self) -> int:
+        """How many numbers of a weight are in the table; a full covariance is kept apart."""
+        return 1 if self.covariance == "full" else len(self.initial)
+
+    def size(self, rows: int, columns: int) -> int:
+        """The bytes of a state with so many rows, the constant feature's among them."""
+        item = np.dtype(self.dtype).itemsize
+        matrices = rows * item if self.covariance == "full" else 0
+        each = self.slots * item + 8 * self.last_changed + matrices
+        return int(rows * columns * each + 4 * self.counted * rows * max(columns, 2))
+
     def size_gb(self, features: int, columns: int) -> float:
         """The memory that a state takes, in GB of 2^30 bytes."""
-        rows, item = features + 1, np.dtype(self.dtype).itemsize
-        size = rows * columns * (len(self.initial) * item + 8 * self.stamps)
-        size += 4 * self.counted * rows * max(columns, 2)
-        if self.covariance == "full":
-            size += columns * rows * rows * item
-        return size / 2**30
+        return self.size(features + 1, columns) / 2**30
 
     def check(self, features: int, columns: int, limit_gb: float, owner: str) -> None:
         """Refuse a state that would be too large, and say how large."""
@@ -62,46 +82,33 @@ class Layout:
             )
 
     def allocate(
-        self,
-        features: int,
-        columns: int,
-        limit_gb: float,
-        owner: str,
-        known: NDArray[Any] | None = None,
+        self, features: int, columns: int, limit_gb: float = math.inf, owner: str = ""
     ) -> State:
-        """A state that has learned nothing, or an error if it would be too large.
-
-        The first rows of the table are those `known`.
-        """
+        """A state that has learned nothing, or an error if it would be too large."""
         self.check(features, columns, limit_gb, owner)
+        rows, classes = features + 1, max(columns, 2)
+        initial = np.asarray(self.initial[: self.slots], self.dtype)
         full = self.covariance == "full"
-        rows = features + 1
-        initial = np.asarray(self.initial[:1] if full else self.initial, self.dtype)
-        table = repeated(np.repeat(initial[:, np.newaxis], columns, axis=1), rows, known)
-        matrices = (columns, rows, rows) if full else (0, 0, 0)
-        covariance: NDArray[Any] = np.zeros(matrices, self.dtype)
+        covariance: NDArray[Any]
+        covariance = np.zeros((columns, rows, rows) if full else (0, 0, 0), self.dtype)
         if full:
             covariance[:, np.arange(rows), np.arange(rows)] = self.initial[1]
-        stamps = np.zeros((rows, columns) if self.stamps else (0, columns), np.int64)
-        classes = max(columns, 2)
-        tallies = np.zeros((rows, classes) if self.counted else (0, classes), np.int32)
         return State(
-            self, table, covariance, stamps, tallies=tallies, tokens=np.zeros(classes, np.int64)
+            self,
+            repeated(np.repeat(initial[:, np.newaxis], columns, axis=1), rows),
+            covariance,
+            np.zeros((rows if self.last_changed else 0, columns), np.int64),
+            class_counts=np.zeros((rows if self.counted else 0, classes), np.int32),
+            class_tokens=np.zeros(classes, np.int64),
         )
 
 
-def repeated(row: NDArray[Any], times: int, known: NDArray[Any] | None = None) -> NDArray[Any]:
-    """`times` rows: those known, then the same one repeated.
-
-    Copying ever longer parts is much faster than broadcasting.
-    """
+def repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
+    """The same row so many times; copying ever longer parts is much faster than broadcasting."""
     table = np.empty((times, *row.shape), row.dtype)
-    rest = table
-    if known is not None:
-        table[: len(known)], rest = known, table[len(known) :]
-    rest[:1], done = row, 1
-    while done < len(rest):
-        rest[done : 2 * done] = rest[: min(done, len(rest) - done)]
+    table[:1], done = row, 1
+    while done < times:
+        table[done : 2 * done] = table[: min(done, times - done)]
         done *= 2
     return table
 
@@ -111,82 +118,128 @@ class State:
     """The arrays of one model; `clock` counts the examples that formed them.
 
     The first `used` columns hold something; `wide` says whether every class has one of its own.
+    `last_changed` has the clock at which each weight was last changed, where the rule needs it.
     `counts` holds the updates, the mistakes and the examples since learning began, also those
     of passes that were undone. `merged` is the number of models, each trained on its own, that the
     state stands for.
 
-    Where rows are counted, `tallies` has how many rows of each class have had a feature, in row 0
-    how many rows there were, and `tokens` each class's nonzeros. Two classes that share a column
-    have two counts all the same, in the order of their labels.
+    Where rows are counted, `class_counts` has how many rows of each class have had a feature, in
+    row 0 how many rows there were, and `class_tokens` each class's nonzeros. Two classes that share
+    a column have two counts all the same, in the order of their labels.
 
-    `curve` is how scores become probabilities, and how firmly that is known. `errors` sums up the
-    squares of scores before rows were learned, those on the wrong side and all, where r follows
-    them.
+    `calibrator` turns scores into probabilities; it has the precision of its two numbers, too.
+    `noise_sums` are the sums of the squares of scores before rows were learned, of those on the
+    wrong side and of all, from which r="auto" is estimated.
     """
 
     layout: Layout
     table: NDArray[Any]
     covariance: NDArray[Any]
-    stamps: NDArray[np.int64]
+    last_changed: NDArray[np.int64]
     wide: bool = False
     used: int = 1
     clock: int = 0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
     merged: int = 1
-    tallies: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32))
-    tokens: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    curve: NDArray[np.float64] = field(default_factory=lambda: np.array(CURVE))
-    errors: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
+    class_counts: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    class_tokens: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    calibrator: NDArray[np.float64] = field(default_factory=lambda: np.array(CALIBRATOR))
+    noise_sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
 
     @property
     def features(self) -> int:
         """The number of features, the constant one aside."""
         return int(self.table.shape[0]) - 1
 
-    def touched(self) -> NDArray[np.bool_]:
-        """Which rows of the table learning has changed, the constant feature's first."""
-        initial = self.layout.initial
-        full = bool(self.covariance.size)
-        changed = np.zeros(self.table.shape[0], np.bool_)
-        for slot, value in enumerate(initial[:1] if full else initial):
-            columns = self.table[:, slot, : self.used]
-            changed |= (columns != np.asarray(value, columns.dtype)).any(axis=1)
-        if full:
-            variances = np.diagonal(self.covariance[: self.used], axis1=1, axis2=2)
-            changed |= (variances != np.asarray(initial[1], variances.dtype)).any(axis=0)
-        return changed
-
     @property
     def classes(self) -> int:
         """How many classes have counts."""
         return self.used if self.wide else 2
 
+    def touched(self) -> NDArray[np.bool_]:
+        """Which rows of the table learning has changed, the constant feature's first."""
+        initial = self.layout.initial
+        changed = np.zeros(self.table.shape[0], np.bool_)
+        for slot, value in enumerate(initial[: self.layout.slots]):
+            columns = self.table[:, slot, : self.used]
+            changed |= (columns != np.asarray(value, columns.dtype)).any(axis=1)
+        if self.covariance.size:
+            variances = np.diagonal(self.covariance[: self.used], axis1=1, axis2=2)
+            changed |= (variances != np.asarray(initial[1], variances.dtype)).any(axis=0)
+        return changed
+
     def swap(self) -> None:
         """Swap two classes of which nothing but counts is known."""
-        self.tallies = self.tallies[:, ::-1].copy()
-        self.tokens = self.tokens[::-1].copy()
+        self.class_counts = self.class_counts[:, ::-1].copy()
+        self.class_tokens = self.class_tokens[::-1].copy()
 
     def writeable(self) -> State:
         """The state, or a copy where its arrays are read-only, mapped from a file."""
-        arrays = (
-            *(self.table, self.covariance, self.stamps, self.counts),
-            *(self.tallies, self.tokens, self.curve, self.errors),
-        )
+        arrays = (getattr(self, name) for name in ARRAYS)
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
     def copy(self, table: NDArray[Any] | None = None) -> State:
         """An independent copy, on a table that is filled already if one is given."""
+        copies = {name: getattr(self, name).copy() for name in ARRAYS if name != "table"}
+        return replace(self, table=self.table.copy() if table is None else table, **copies)
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def put_rows(self, here: Places, source: State, there: Places) -> None:
+        """Let these rows have what some rows of another state have."""
+        self.table[here] = source.table[there]
+        if self.layout.counted:
+            self.class_counts[here] = source.class_counts[there]
+        if self.layout.last_changed:
+            self.last_changed[here] = source.last_changed[there]
+        if self.covariance.size:
+            self.covariance[matrix_block(here)] = source.covariance[matrix_block(there)]
+
+    def with_features(self, features: int, limit_gb: float = math.inf, owner: str = "") -> State:
+        """A state with at least so many features; it doubles, so that it seldom grows."""
+        if features <= self.features:
+            return self
+        doubled = max(features, 2 * self.features)
+        fits = self.layout.size_gb(doubled, self.table.shape[2]) <= limit_gb
+        return self.resized(doubled if fits else features, limit_gb, owner)
+
+    def resized(self, features: int, limit_gb: float = math.inf, owner: str = "") -> State:
+        """The state with exactly so many features; new ones are as if never touched."""
+        if features == self.features:
+            return self
+        state = self.layout.allocate(features, self.table.shape[2], limit_gb, owner)
+        have = slice(0, min(self.features, features) + 1)
+        state.put_rows(have, self, have)
+        return self._on(state)
+
+    def with_rows(self, kept: NDArray[np.intp]) -> State:
+        """A state that has these features alone, in this order, and capacity for one more."""
+        state = self.layout.allocate(kept.size + 1, self.table.shape[2])
+        state.put_rows(slice(0, kept.size + 1), self, table_rows(kept))
+        return self._on(state)
+
+    def trimmed(self, features: int) -> State:
+        """The state without the rows beyond so many features; nothing is copied."""
+        rows = features + 1
         return replace(
             self,
-            table=self.table.copy() if table is None else table,
-            covariance=self.covariance.copy(),
-            stamps=self.stamps.copy(),
-            counts=self.counts.copy(),
-            tallies=self.tallies.copy(),
-            tokens=self.tokens.copy(),
-            curve=self.curve.copy(),
-            errors=self.errors.copy(),
+            table=self.table[:rows],
+            covariance=self.covariance[:, :rows, :rows],
+            last_changed=self.last_changed[:rows],
+            class_counts=self.class_counts[:rows],
         )
+
+    def _on(self, other: State) -> State:
+        """The state with the rows of another, which has the same columns."""
+        return replace(
+            self,
+            table=other.table,
+            covariance=other.covariance,
+            last_changed=other.last_changed,
+            class_counts=other.class_counts,
+        )
+
+    # -- columns -------------------------------------------------------------------------------
 
     def with_columns(self, columns: int, limit_gb: float, owner: str) -> State:
         """A wide state with at least so many columns; it doubles, so that it seldom grows."""
@@ -196,92 +249,31 @@ class State:
         doubled = max(columns, 2 * have)
         fits = self.layout.size_gb(self.features, doubled) <= limit_gb
         larger = self.layout.allocate(self.features, doubled if fits else columns, limit_gb, owner)
-        larger.table[:, :, :have] = self.table
-        larger.covariance[:have] = self.covariance
-        larger.stamps[:, :have] = self.stamps
-        counted = self.tokens.size
-        larger.tallies[:, :counted], larger.tokens[:counted] = self.tallies, self.tokens
-        return self._on(larger)
-
-    def with_features(self, features: int, limit_gb: float, owner: str) -> State:
-        """A state with at least so many features; the new ones are as if never touched."""
-        have = self.features
-        if features <= have:
-            return self
-        columns = self.table.shape[2]
-        doubled = max(features, 2 * have)
-        fits = self.layout.size_gb(doubled, columns) <= limit_gb
-        features = doubled if fits else features
-        larger = self.layout.allocate(features, columns, limit_gb, owner, self.table)
-        larger.covariance[:, : have + 1, : have + 1] = self.covariance
-        larger.stamps[: self.stamps.shape[0]] = self.stamps
-        larger.tallies[: self.tallies.shape[0]], larger.tokens[:] = self.tallies, self.tokens
-        return self._on(larger)
-
-    def with_rows(self, kept: NDArray[np.intp]) -> State:
-        """A state that has these features alone, in this order, and capacity for one more."""
-        rows = np.concatenate([[0], np.asarray(kept) + 1])
-        state = self.layout.allocate(kept.size + 1, self.table.shape[2], np.inf, "")
-        state.table[: rows.size] = self.table[rows]
-        if self.covariance.size:
-            state.covariance[:, : rows.size, : rows.size] = self.covariance[
-                :, rows[:, np.newaxis], rows
-            ]
-        if self.layout.stamps:
-            state.stamps[: rows.size] = self.stamps[rows]
-        if self.layout.counted:
-            state.tallies[: rows.size] = self.tallies[rows]
-        state.tokens[:] = self.tokens
-        return self._on(state)
-
-    def resized(self, features: int) -> State:
-        """The state with exactly so many features; itself where it has them."""
-        if features == self.features:
-            return self
-        state = self.layout.allocate(features, self.table.shape[2], np.inf, "")
-        have = min(self.features, features) + 1
-        state.table[:have] = self.table[:have]
-        state.stamps[:have] = self.stamps[:have]
-        state.covariance[:, :have, :have] = self.covariance[:, :have, :have]
-        state.tallies[:have] = self.tallies[:have]
-        return replace(self._on(state), tokens=self.tokens)
-
-    def trimmed(self, features: int) -> State:
-        """The state without the rows beyond so many features; nothing is copied."""
-        rows = features + 1
-        return replace(
-            self,
-            table=self.table[:rows],
-            covariance=self.covariance[:, :rows, :rows],
-            stamps=self.stamps[:rows],
-            tallies=self.tallies[:rows],
-        )
-
-    def _on(self, larger: State) -> State:
-        """The state on the arrays of another."""
-        return replace(
-            self,
-            table=larger.table,
-            covariance=larger.covariance,
-            stamps=larger.stamps,
-            tallies=larger.tallies,
-            tokens=larger.tokens,
-        )
+        return self._first_columns(larger, slice(0, have), have)
 
     def without(self, column: int) -> State:
-        """A wide state without that column."""
-        fresh = self.layout.allocate(self.features, 1, np.inf, "")
-        last = self.table.shape[2] - 1
-        kept = [k for k in range(last + 1) if k != column]
-        state = self.copy()
-        state.table[:, :, :last], state.table[:, :, last:] = self.table[:, :, kept], fresh.table
-        state.stamps[:, :last], state.stamps[:, last:] = self.stamps[:, kept], fresh.stamps
-        state.tallies[:, :last], state.tallies[:, last:] = self.tallies[:, kept], 0
-        state.tokens[:last], state.tokens[last:] = self.tokens[kept], 0
-        if state.covariance.size:
-            state.covariance[:last], state.covariance[last:] = (
-                self.covariance[kept],
-                fresh.covariance,
-            )
-        state.used -= 1
-        return state
+        """A wide state without that column, and with a fresh one behind the others."""
+        columns = self.table.shape[2]
+        kept = np.delete(np.arange(columns), column)
+        fresh = self.layout.allocate(self.features, columns)
+        return replace(self._first_columns(fresh, kept, kept.size), used=self.used - 1)
+
+    def _first_columns(self, fresh: State, kept: Places, count: int) -> State:
+        """The state on the arrays of a fresh one, whose first columns are those kept."""
+        fresh.table[:, :, :count] = self.table[:, :, kept]
+        fresh.last_changed[:, :count] = self.last_changed[:, kept]
+        fresh.class_counts[:, :count] = self.class_counts[:, kept]
+        fresh.class_tokens[:count] = self.class_tokens[kept]
+        if self.covariance.size:
+            fresh.covariance[:count] = self.covariance[kept]
+        return replace(self._on(fresh), class_tokens=fresh.class_tokens)
+
+
+def table_rows(features: NDArray[Any]) -> NDArray[np.intp]:
+    """The rows of the table that belong to `features`, after the constant one's."""
+    return np.concatenate([np.zeros(1, np.intp), 1 + np.asarray(features, np.intp)])
+
+
+def matrix_block(rows: Places) -> tuple[Any, ...]:
+    """Some rows and the same columns of every matrix."""
+    return (slice(None), rows if isinstance(rows, slice) else rows[:, np.newaxis], rows)

@@ -24,8 +24,7 @@ from sureline.features.vocabulary import Vocabulary, fill_table
 from sureline.kernels.text.arguments import VocabularyArrays
 from sureline.model.learner import Learner
 from sureline.model.merge.algebra import How, check_how
-from sureline.model.merge.counts import set_calibration, set_counts
-from sureline.model.merge.sums import name_sums, state_from_sums
+from sureline.model.merge.sums import name_sums, set_calibration, set_counts, state_from_sums
 from sureline.model.state import State
 from sureline.spark.broadcast import PickledAsFile
 from sureline.spark.fingerprint_index import FingerprintIndex

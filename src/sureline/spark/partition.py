@@ -18,8 +18,7 @@ from sureline.features.hashing import Hashing
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.learner import AGAIN, NEW
 from sureline.model.merge.algebra import How
-from sureline.model.merge.counts import calibration_since, counts_since, totals_since
-from sureline.model.merge.sums import added_by
+from sureline.model.merge.sums import added_by, calibration_since, counts_since, totals_since
 from sureline.spark.batches import LABEL, as_batch, check_labels, drop_missing
 from sureline.spark.fingerprint_index import FingerprintIndex
 from sureline.spark.sum_rows import Counters, Kind, RowWriter

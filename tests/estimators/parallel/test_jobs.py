@@ -47,7 +47,7 @@ SCHEMES = ("sequential", "parallel", "exact", "one-vs-rest")
 def bits(model):
     """All that a model of numbers has learned, to the last bit."""
     state = model.model_.state
-    arrays = (state.table, state.covariance, state.stamps, state.counts)
+    arrays = (state.table, state.covariance, state.last_changed, state.counts)
     return [array.tobytes() for array in arrays], state.clock, state.used, state.merged
 
 
@@ -163,7 +163,7 @@ def averaged(model, X, y, jobs):
                 if kernel is not None:
                     weights = []
                     for s in moved:
-                        stamps = s.stamps[:, k] if kernel.stamps else np.zeros(1)
+                        stamps = s.last_changed[:, k] if kernel.stamps else np.zeros(1)
                         weights.append(
                             kernel.weights(s.table[:, :, k], stamps, s.clock, learner.p)[row]
                         )
@@ -175,7 +175,7 @@ def averaged(model, X, y, jobs):
                         made = kernel.slots(mean, column, column, joined.clock, learner.p)
                     joined.table[row, :, k] = made[row]
                     if kernel.stamps:
-                        joined.stamps[row, k] = joined.clock
+                        joined.last_changed[row, k] = joined.clock
                     continue
                 weight_ = np.mean([s.table[row, 0, k] for s in moved])
                 joined.table[row, 0, k] = weight_

@@ -43,7 +43,13 @@ def _small_chunks(monkeypatch):
 def bits(model):
     """All that was learned; spare capacity does not count."""
     state, rows = model.model_.state, model.n_features_ + 1
-    arrays = (state.table[:rows], state.tallies[:rows], state.tokens, state.curve, state.errors)
+    arrays = (
+        state.table[:rows],
+        state.class_counts[:rows],
+        state.class_tokens,
+        state.calibrator,
+        state.noise_sums,
+    )
     told = (state.counts.tolist(), state.clock, model.classes_.tolist())
     return [array.tobytes() for array in arrays], *told, model.get_feature_names_out().tolist()
 

@@ -261,21 +261,21 @@ def test_what_is_forgotten_takes_its_counts_along():
     known = dict(
         zip(
             full.get_feature_names_out(),
-            full.class_counts_.state.tallies[1:].tolist(),
+            full.class_counts_.state.class_counts[1:].tolist(),
             strict=False,
         )
     )
-    counted = [state.tallies[1 + j].tolist() for j in range(len(names))]
+    counted = [state.class_counts[1 + j].tolist() for j in range(len(names))]
     assert all(min(a) >= 0 and sum(a) > 0 for a in counted)
     assert all(sum(a) <= sum(known[name]) for a, name in zip(counted, names, strict=True))
     assert counted[names.index("i")] == known["i"]  # it came early and was never forgotten
-    assert state.tallies[0].sum() == len(TEXTS)
+    assert state.class_counts[0].sum() == len(TEXTS)
 
 
 def test_words_that_wait_are_not_counted():
     features = made("idf", min_count=2, ngrams=(1, 1)).fit(["a b", "a c", "a b"])
     assert features.get_feature_names_out().tolist() == ["a", "b"]
-    assert features.class_counts_.state.tallies[:3, 0].tolist() == [3, 2, 1]
+    assert features.class_counts_.state.class_counts[:3, 0].tolist() == [3, 2, 1]
 
 
 def test_it_goes_into_a_pipeline():

@@ -42,7 +42,7 @@ class Informed:
 
     def __init__(self, oracle, classes, features, variance):
         self.oracle, self.variance = oracle, variance
-        self.tallies, self.tokens = np.zeros((features, classes)), np.zeros(classes)
+        self.class_counts, self.tokens = np.zeros((features, classes)), np.zeros(classes)
         self.gained = [np.zeros(features) for _ in range(classes)]
         self.pulled = [np.zeros(features) for _ in range(classes)]
 
@@ -53,7 +53,7 @@ class Informed:
     def open(self):
         for number, part in enumerate(self.parts):
             k = 1 if len(self.parts) == 1 else number
-            prior = 1.0 / (self.variance * squares(self.tallies, self.tokens, k))
+            prior = 1.0 / (self.variance * squares(self.class_counts, self.tokens, k))
             precision = np.concatenate([[1.0 / part.S[0, 0]], prior + self.gained[number]])
             part.mu = np.concatenate([part.mu[:1], self.pulled[number] / precision[1:]])
             part.S = np.diag(1.0 / precision)
@@ -61,13 +61,13 @@ class Informed:
     def close(self):
         for number, part in enumerate(self.parts):
             k = 1 if len(self.parts) == 1 else number
-            prior = 1.0 / (self.variance * squares(self.tallies, self.tokens, k))
+            prior = 1.0 / (self.variance * squares(self.class_counts, self.tokens, k))
             precision = 1.0 / np.diag(part.S)[1:]
             self.gained[number] = precision - prior
             self.pulled[number] = precision * part.mu[1:]
 
     def count(self, x, k):
-        self.tallies[x != 0, k] += 1
+        self.class_counts[x != 0, k] += 1
         self.tokens[k] += np.count_nonzero(x)
 
 
@@ -199,7 +199,7 @@ def same(a, b):
     np.testing.assert_array_equal(a.decision_function(probes), b.decision_function(probes))
     np.testing.assert_array_equal(a.predict_proba(probes), b.predict_proba(probes))
     np.testing.assert_array_equal(
-        a.model_.state.tallies[: b.n_features_], b.model_.state.tallies[: b.n_features_]
+        a.model_.state.class_counts[: b.n_features_], b.model_.state.class_counts[: b.n_features_]
     )
 
 
@@ -237,10 +237,12 @@ def test_counts_are_those_of_the_texts():
     lines = ["a b", "a", "b c b", "a c"]
     model = TextClassifier(ngrams=(1, 1)).partial_fit(lines, ["y", "y", "x", "y"])
     names = model.get_feature_names_out().tolist()
-    counted = {name: model.model_.state.tallies[1 + j].tolist() for j, name in enumerate(names)}
+    counted = {
+        name: model.model_.state.class_counts[1 + j].tolist() for j, name in enumerate(names)
+    }
     assert counted == {"a": [0, 3], "b": [1, 1], "c": [1, 1]}  # in the order of x, y
-    assert model.model_.state.tallies[0].tolist() == [1, 3]
-    assert model.model_.state.tokens.tolist() == [2, 5]
+    assert model.model_.state.class_counts[0].tolist() == [1, 3]
+    assert model.model_.state.class_tokens.tolist() == [2, 5]
 
 
 def test_models_that_are_merged_add_their_counts():
@@ -253,7 +255,8 @@ def test_models_that_are_merged_add_their_counts():
         order = np.argsort(model.model_.labels)
         names = model.get_feature_names_out().tolist()
         return {
-            name: model.model_.state.tallies[1 + j, order].tolist() for j, name in enumerate(names)
+            name: model.model_.state.class_counts[1 + j, order].tolist()
+            for j, name in enumerate(names)
         }
 
     assert counted(merged) == counted(one)
@@ -266,7 +269,8 @@ def test_models_that_are_merged_add_their_counts():
     both = merge(alone)
     assert both.classes_.tolist() == ["x", "y"]
     rows = {
-        both.get_feature_names_out()[j]: both.model_.state.tallies[1 + j].tolist() for j in (0, 1)
+        both.get_feature_names_out()[j]: both.model_.state.class_counts[1 + j].tolist()
+        for j in (0, 1)
     }
     assert rows == {"a": [0, 1], "b": [1, 0]}
 
@@ -274,10 +278,10 @@ def test_models_that_are_merged_add_their_counts():
 def test_what_is_forgotten_is_not_counted():
     lines, y = texts(3, 100, 4)
     model = TextClassifier().fit(lines, y)
-    before = model.model_.state.tallies[:, : model.model_.state.used].sum()
-    gone = model.model_.state.tallies[:, model.model_.labels.tolist().index("gamma")].sum()
+    before = model.model_.state.class_counts[:, : model.model_.state.used].sum()
+    gone = model.model_.state.class_counts[:, model.model_.labels.tolist().index("gamma")].sum()
     model.forget_class("gamma")
-    assert model.model_.state.tallies[:, : model.model_.state.used].sum() == before - gone
+    assert model.model_.state.class_counts[:, : model.model_.state.used].sum() == before - gone
     model.partial_fit(lines, y)
     assert model.score(lines, y) > 0.8
 
@@ -288,10 +292,10 @@ def test_pruned_features_take_their_counts_along():
     assert model.n_features_ <= 60
     full = TextClassifier(ngrams=(1, 2)).fit(lines, y)
     known = dict(
-        zip(full.get_feature_names_out(), full.model_.state.tallies[1:].tolist(), strict=False)
+        zip(full.get_feature_names_out(), full.model_.state.class_counts[1:].tolist(), strict=False)
     )
     for j, name in enumerate(model.get_feature_names_out()):
-        assert sum(model.model_.state.tallies[1 + j]) <= sum(known[name])
+        assert sum(model.model_.state.class_counts[1 + j]) <= sum(known[name])
 
 
 def test_counting_first_counts_every_text_before_learning():
@@ -299,8 +303,8 @@ def test_counting_first_counts_every_text_before_learning():
     first = TextClassifier(counts_first=True, shuffle=False, max_iter=2).fit(lines, y)
     later = TextClassifier(shuffle=False, max_iter=2).fit(lines, y)
     np.testing.assert_array_equal(
-        first.model_.state.tallies[: first.n_features_],
-        later.model_.state.tallies[: first.n_features_],
+        first.model_.state.class_counts[: first.n_features_],
+        later.model_.state.class_counts[: first.n_features_],
     )
     assert not np.array_equal(first.coef_, later.coef_)
     assert first.n_seen_ == later.n_seen_ == 2 * len(lines)
@@ -414,8 +418,8 @@ def test_the_calibrator_makes_one_newton_step_per_row():
         step = np.linalg.solve(H + 5 * np.eye(2), slopes[:, label] - mean)
         curve = np.clip(curve + np.clip(step, -0.5, 0.5), [-3, -6], [6, 6])
         slow.partial_fit(x[np.newaxis], [label], classes=range(4))
-    np.testing.assert_allclose(model.model_.state.curve[:2], curve, rtol=1e-9)
-    np.testing.assert_allclose(model.model_.state.curve[2:], H[np.triu_indices(2)], rtol=1e-9)
+    np.testing.assert_allclose(model.model_.state.calibrator[:2], curve, rtol=1e-9)
+    np.testing.assert_allclose(model.model_.state.calibrator[2:], H[np.triu_indices(2)], rtol=1e-9)
     sigma = expit(np.exp(curve[0]) * model.decision_function(X) + curve[1])
     np.testing.assert_allclose(model.predict_proba(X), sigma / sigma.sum(axis=1, keepdims=True))
 
@@ -424,7 +428,7 @@ def test_later_passes_leave_the_calibrator_alone():
     X, y = noisy(3, 100, 2)
     once = AROWClassifier(max_iter=1, calibration="online", random_state=0).fit(X, y)
     often = AROWClassifier(max_iter=3, calibration="online", random_state=0).fit(X, y)
-    np.testing.assert_array_equal(once.model_.state.curve, often.model_.state.curve)
+    np.testing.assert_array_equal(once.model_.state.calibrator, often.model_.state.calibrator)
 
 
 def test_merged_calibrators_are_weighted_by_their_precision():
@@ -432,11 +436,12 @@ def test_merged_calibrators_are_weighted_by_their_precision():
     parts = [TextClassifier().partial_fit(lines[k::2], y[k::2]) for k in range(2)]
     merged = merge(parts)
     H = [
-        np.array([[c[2], c[3]], [c[3], c[4]]]) for c in (part.model_.state.curve for part in parts)
+        np.array([[c[2], c[3]], [c[3], c[4]]])
+        for c in (part.model_.state.calibrator for part in parts)
     ]
-    pull = sum(h @ part.model_.state.curve[:2] for h, part in zip(H, parts, strict=True))
+    pull = sum(h @ part.model_.state.calibrator[:2] for h, part in zip(H, parts, strict=True))
     np.testing.assert_allclose(
-        merged.model_.state.curve[:2], np.linalg.solve(sum(H), pull), rtol=1e-6
+        merged.model_.state.calibrator[:2], np.linalg.solve(sum(H), pull), rtol=1e-6
     )
 
 

@@ -64,7 +64,7 @@ class ShardedPass:
         # Learning nothing compiles what is needed, once for all threads.
         learner.learn(self._shards.state, examples._replace(order=examples.order[:0]), turn)
         self._pool.run(learn, range(threads))
-        self._shards.merge(learner, learner.floor)
+        self._shards.merge(learner)
 
 
 class Shards(Generic[M]):
@@ -186,7 +186,7 @@ class Shards(Generic[M]):
                 learned = list(zip(states, places, strict=True))
                 merged = ShardStates(start, len(states), self.pool.run, learned)
                 self._states = None
-            merged.merge(self.model.learner, self.model.learner.floor)
+            merged.merge(self.model.learner)
             self.model.publish(merged.state, self.fitted[0].labels)
             if publish is not None:
                 publish()

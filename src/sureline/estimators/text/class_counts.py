@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels.class_counts import COUNT, WEIGH_ROWS
-from sureline.model.merge.counts import add_counts
+from sureline.model.merge.algebra import add_counts
 from sureline.model.state import Layout, State
 
 Labels = NDArray[Any]
@@ -74,7 +74,7 @@ class ClassCounts:
         self.state = self.state.with_features(features, math.inf, "").writeable()
         codes, order = np.ascontiguousarray(codes), np.arange(len(rows))
         kernel = COUNT.loop(self.state.layout.dtype)
-        kernel(rows, codes, order, self.state.tallies, self.state.tokens)
+        kernel(rows, codes, order, self.state.class_counts, self.state.class_tokens)
 
     def keep(self, kept: NDArray[Any]) -> None:
         """Forget all features but these, which get new numbers."""
@@ -89,14 +89,16 @@ class ClassCounts:
         state = self.state.with_features(features, math.inf, "").writeable()
         if self.weighting == "nb":
             self.check_two()
-            return _scaled(rows, ratios(state.tallies, state.tokens, rows.indices), normalize)
+            return _scaled(
+                rows, ratios(state.class_counts, state.class_tokens, rows.indices), normalize
+            )
         values, order = np.zeros_like(rows.data), np.arange(len(rows))
         WEIGH_ROWS.loop(state.layout.dtype)(
             rows,
             np.zeros(0, np.int64),
             order,
-            state.tallies,
-            state.tokens,
+            state.class_counts,
+            state.class_tokens,
             False,
             normalize,
             values,
@@ -118,8 +120,8 @@ class ClassCounts:
         rows = np.arange(many) if places is None else places[:many]
         rows = np.concatenate([[0], rows + 1])
         for k, column in enumerate(columns.tolist()):
-            add_counts(state.tallies, (rows, column), theirs.tallies[: many + 1, k])
-            state.tokens[column] += theirs.tokens[k]
+            add_counts(state.class_counts, (rows, column), theirs.class_counts[: many + 1, k])
+            state.class_tokens[column] += theirs.class_tokens[k]
 
 
 def ratios(tallies: Any, tokens: Any, indices: NDArray[Any]) -> NDArray[np.float64]:

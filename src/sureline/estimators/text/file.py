@@ -132,7 +132,7 @@ def vectorizer_from_parts(
             raise ModelFileError(
                 f"it has counts for {state.features:,} features, expected {columns.features:,}"
             )
-        if (state.tallies < 0).any() or (state.tokens < 0).any():
+        if (state.class_counts < 0).any() or (state.class_tokens < 0).any():
             raise ModelFileError("it has counts below 0")
         counts.state = state
         if "labels" in metadata:

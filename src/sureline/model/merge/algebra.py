@@ -32,15 +32,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sureline.errors import InvalidParameter
-from sureline.model.state import Layout, State
-from sureline.rules import OwnKernel, Rule
+from sureline.kernels.class_counts import MOST
+from sureline.model.learner import Learner
+from sureline.model.scorer import custom_weights
+from sureline.model.state import Layout, Places, State
+from sureline.rules import OwnKernel
 
 How = Literal["kl", "mean", "product", "product-prior"]
 HOWS: tuple[How, ...] = ("kl", "mean", "product", "product-prior")
@@ -48,17 +51,10 @@ HOWS: tuple[How, ...] = ("kl", "mean", "product", "product-prior")
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 CHUNK = 2**18  # numbers worked on at a time
+LEAST = 1e-9  # the least precision, so that untrained calibrators merge to their mean
 
 
-class Learning(Protocol):
-    """What merging needs to know of a learner."""
-
-    rule: Rule
-    layout: Layout
-    p: Floats
-
-
-def check_how(learner: Learning, how: str, owner: str) -> None:
+def check_how(learner: Learner, how: str, owner: str) -> None:
     """Refuse a way to merge that does not exist, or not for the learner's rule."""
     if how not in HOWS:
         raise InvalidParameter(f"{owner}: how must be {' or '.join(map(repr, HOWS))}, got {how!r}")
@@ -77,7 +73,7 @@ def check_how(learner: Learning, how: str, owner: str) -> None:
 class WeightMerge:
     """How the slots of one weight are merged: summed over models, then finished.
 
-    ``gather(values, stamps, first, state)`` returns what a state's rows add to the sums;
+    ``gather(values, last_changed, first, state)`` returns what a state's rows add to the sums;
     ``finish(sums, first)`` turns these into slots. With `first`, the first row of `values` and
     `sums` is the constant feature's. `initial` is what a state adds that has never seen a feature,
     and `shares` how many times each state does.
@@ -88,10 +84,16 @@ class WeightMerge:
     initial: tuple[float, ...]
     shares: tuple[int, ...]
 
+    def gather_rows(self, state: State, rows: Places, columns: int, first: bool) -> Floats:
+        """What some rows of a state's table and its first columns add to the sums."""
+        values = state.table[rows, :, :columns].astype(np.float64)
+        last_changed = np.zeros((1, columns), np.int64)
+        if state.last_changed.size:
+            last_changed = state.last_changed[rows, :columns]
+        return self.gather(values, last_changed, first, state)
 
-def choose_merge(
-    learner: Learning, merged: State, states: Sequence[State], how: How
-) -> WeightMerge:
+
+def choose_merge(learner: Learner, merged: State, states: Sequence[State], how: How) -> WeightMerge:
     """How the weights of these states are merged."""
     weighted = tuple(state.merged for state in states)
     total = float(sum(weighted))
@@ -102,7 +104,7 @@ def choose_merge(
         return _average_weights(layout, merged, weighted)
     if how == "mean":
         return WeightMerge(
-            lambda values, _stamps, _first, state: state.merged * values,
+            lambda values, _last_changed, _first, state: state.merged * values,
             lambda sums, _first: sums / total,
             layout.initial,
             weighted,
@@ -111,7 +113,7 @@ def choose_merge(
     scale = total if how == "kl" else 1.0
     less = prior * (len(states) - 1) if how == "product-prior" else 0.0
 
-    def gather(values: Floats, _stamps: Any, _first: bool, state: State) -> Floats:
+    def gather(values: Floats, _last_changed: Any, _first: bool, state: State) -> Floats:
         precision = (state.merged if how == "kl" else 1.0) / values[:, 1]
         return np.stack([precision * values[:, 0], precision], axis=1)
 
@@ -137,7 +139,7 @@ def _average_weights(layout: Layout, merged: State, weighted: tuple[int, ...]) -
     """
     total = float(sum(weighted))
 
-    def gather(values: Floats, _stamps: Any, _first: bool, state: State) -> Floats:
+    def gather(values: Floats, _last_changed: Any, _first: bool, state: State) -> Floats:
         clocks = np.array([1.0, max(1, state.clock)])[: values.shape[1], np.newaxis]
         return np.asarray(state.merged * values / clocks)
 
@@ -149,7 +151,7 @@ def _average_weights(layout: Layout, merged: State, weighted: tuple[int, ...]) -
 
 
 def _average_custom(
-    learner: Learning, kernel: OwnKernel, merged: State, weighted: tuple[int, ...]
+    learner: Learner, kernel: OwnKernel, merged: State, weighted: tuple[int, ...]
 ) -> WeightMerge:
     """Slots of a custom rule, such that the merged weights are the mean of the weights.
 
@@ -158,36 +160,33 @@ def _average_custom(
     """
     total, slots = float(sum(weighted)), len(learner.layout.initial)
 
-    def gather(values: Floats, stamps: Any, first: bool, state: State) -> Floats:
+    def gather(values: Floats, last_changed: Any, first: bool, state: State) -> Floats:
         rows = values if first else np.concatenate([values[:1], values])
-        if kernel.stamps:
-            stamps = stamps if first else np.concatenate([stamps[:1], stamps])
-        weights = np.stack(
-            [
-                kernel.weights(
-                    rows[:, :, k], stamps[:, k] if kernel.stamps else stamps, state.clock, learner.p
-                )
-                for k in range(values.shape[2])
-            ],
-            axis=1,
-        )
+        if kernel.stamps and not first:
+            last_changed = np.concatenate([last_changed[:1], last_changed])
+        weights = custom_weights(kernel, rows, last_changed, state.clock, learner.p)
         weights = weights[len(rows) - len(values) :, np.newaxis]
         return np.concatenate([state.merged * weights, state.merged * values, values], axis=1)
 
     def finish(sums: Floats, first: bool) -> Floats:
         rows = sums if first else np.concatenate([sums[:1], sums])
         weights, mean, summed = rows[:, 0] / total, rows[:, 1 : 1 + slots] / total, rows[:, -slots:]
-        made = np.stack(
-            [
-                kernel.slots(weights[:, k], mean[:, :, k], summed[:, :, k], merged.clock, learner.p)
-                for k in range(sums.shape[2])
-            ],
-            axis=2,
-        )
+        made = _custom_slots(kernel, weights, mean, summed, merged.clock, learner.p)
         return np.asarray(made[len(rows) - len(sums) :])
 
     return WeightMerge(
         gather, finish, (0.0, *learner.layout.initial, *learner.layout.initial), weighted
+    )
+
+
+def _custom_slots(
+    kernel: OwnKernel, weights: Floats, mean: Floats, total: Floats, clock: int, p: Floats
+) -> Floats:
+    """The slots of a custom rule that give these weights, from the mean and the total of slots."""
+    columns = range(weights.shape[1])
+    return np.stack(
+        [kernel.slots(weights[:, k], mean[:, :, k], total[:, :, k], clock, p) for k in columns],
+        axis=2,
     )
 
 
@@ -226,27 +225,22 @@ def merge_custom_shards(
     weights = np.zeros_like(count)
     for shard in shards:
         values = shard.table[first].astype(np.float64)
-        stamps = shard.stamps[first] if kernel.stamps else np.zeros((1, before.shape[2]), np.int64)
+        last_changed = np.zeros((1, before.shape[2]), np.int64)
+        if kernel.stamps:
+            last_changed = shard.last_changed[first]
         changed = (values != before).any(axis=1)
         sums += values - before
         count += changed
-        for k in range(before.shape[2]):
-            own = kernel.weights(values[:, :, k], stamps[:, k], shard.clock, p)
-            weights[:, k] += np.where(changed[:, k], own, 0.0)
+        own = custom_weights(kernel, values, last_changed, shard.clock, p)
+        weights += np.where(changed, own, 0.0)
     weights /= np.maximum(count, 1.0)
-    made = np.stack(
-        [
-            kernel.slots(weights[:, k], sums[:, :, k], sums[:, :, k], clock, p)
-            for k in range(before.shape[2])
-        ],
-        axis=2,
-    )
+    made = _custom_slots(kernel, weights, sums, sums, clock, p)
     skipped = first.size - rows.size
     moved = count[skipped:] > 0
     made = np.where(moved[:, np.newaxis], made[skipped:], before[skipped:])
     merged.table[rows] = made
     if kernel.stamps:
-        merged.stamps[rows] = np.where(moved, clock, merged.stamps[rows])
+        merged.last_changed[rows] = np.where(moved, clock, merged.last_changed[rows])
 
 
 def merge_gaussian_shards(
@@ -272,6 +266,34 @@ def merge_gaussian_shards(
         return mean, invert(total)
     except LinAlgError:
         return np.mean([m for m, _ in moved], axis=0), np.mean([S for _, S in moved], axis=0)
+
+
+# -- class counts and calibrators --------------------------------------------------------------
+
+
+def add_counts(class_counts: NDArray[np.int32], where: Any, more: Any) -> None:
+    """Add to counts at some places, none of them twice, up to the largest count."""
+    total = class_counts[where].astype(np.int64) + more
+    class_counts[where] = np.minimum(total, MOST)
+
+
+def merge_calibrators(calibrators: Sequence[Floats]) -> Floats:
+    """The calibrator of several, weighted by precision; their precisions add up."""
+    return calibrator_of(sum((calibrator_sums(each) for each in calibrators), np.zeros(5)))
+
+
+def calibrator_sums(calibrator: Floats) -> Floats:
+    """What a calibrator adds to sums: its precision, three numbers, and precision × place, two."""
+    place, (h11, h12, h22) = calibrator[:2], calibrator[2:]
+    precision = np.array([[h11 + LEAST, h12], [h12, h22 + LEAST]])
+    return np.array([precision[0, 0], h12, precision[1, 1], *(precision @ place)])
+
+
+def calibrator_of(sums: Floats) -> Floats:
+    """The calibrator of such sums."""
+    h11, h12, h22, *pull = sums.tolist()
+    place = np.linalg.solve(np.array([[h11, h12], [h12, h22]]), np.array(pull))
+    return np.array([*place, h11, h12, h22])
 
 
 # -- matrices ----------------------------------------------------------------------------------

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.kernels.shard_merge import FIND_MOVED, MERGE_ROWS
+from sureline.model.learner import Learner
 from sureline.model.merge.algebra import (
     Indices,
-    Learning,
+    add_counts,
     merge_averaged_shards,
+    merge_calibrators,
     merge_custom_shards,
     merge_gaussian_shards,
 )
-from sureline.model.merge.counts import add_counts, merge_calibrators
-from sureline.model.merge.states import table_rows
-from sureline.model.state import State
+from sureline.model.state import State, table_rows
 
 # Applies a function to each item, in threads, and returns the results in order.
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
@@ -30,23 +30,9 @@ PARTS = 4  # parts of a table per thread, so that none waits long for the last
 class ShardStates:
     """Copies of one state, one per thread, to learn into and to merge.
 
-    Parameters
-    ----------
-    state : State
-        What all of them begin as; merging changes it.
-    many : int
-        How many.
-    run : function
-        Runs parts of the work in threads: ``run(function, items)``.
-    learned : list of (State, array of int or None), default=None
-        States that have learned already, and which feature of `state` each of their features is,
-        or None if they have the same numbers; other features are as in `state`. Without it,
-        nothing has been learned yet.
-
-    Attributes
-    ----------
-    states : list of State
-        The copies. Their tables lie in one array.
+    They begin as `state`, which merging changes, or have `learned` already: then there is a state
+    for each, and which feature of `state` each of its features is, or None if they have the same
+    numbers; other features are as in `state`. The tables of the copies, `states`, lie in one array.
     """
 
     def __init__(
@@ -72,16 +58,8 @@ class ShardStates:
 
         self.states: list[State] = run(copy, range(many))
 
-    def merge(self, learner: Learning, floor: float) -> None:
-        """Let the state have all that its shards have learned; then all are equal again.
-
-        Parameters
-        ----------
-        learner : Learner
-            The learner of all shards.
-        floor : float
-            The least variance.
-        """
+    def merge(self, learner: Learner) -> None:
+        """Let the state have all that its shards have learned; then all are equal again."""
         state, layout, rule = self.state, learner.layout, learner.rule
         clock = state.clock + sum(copy.clock - state.clock for copy in self.states)
         counts = state.counts + sum(copy.counts - state.counts for copy in self.states)
@@ -90,7 +68,7 @@ class ShardStates:
         elif rule.kernel is not None or rule.average:
             self._merge_sums(learner, clock)
         else:
-            self._merge_rows(learner, floor)
+            self._merge_rows(learner)
         self._merge_counts()
         state.clock, state.counts = clock, counts
         state.used = max(state.used, *(copy.used for copy in self.states))
@@ -101,23 +79,29 @@ class ShardStates:
         """Add up class counts and noise sums, and merge the calibrators."""
         state = self.state
         if state.layout.counted:
-            added = sum(each.tallies.astype(np.int64) - state.tallies for each in self.states)
-            add_counts(state.tallies, ..., added)
-            state.tokens[:] += sum(each.tokens - state.tokens for each in self.states)
-        state.errors[:] += sum(each.errors - state.errors for each in self.states)
-        moved = [each.curve for each in self.states if (each.curve != state.curve).any()]
+            added = sum(
+                each.class_counts.astype(np.int64) - state.class_counts for each in self.states
+            )
+            add_counts(state.class_counts, ..., added)
+            state.class_tokens[:] += sum(
+                each.class_tokens - state.class_tokens for each in self.states
+            )
+        state.noise_sums[:] += sum(each.noise_sums - state.noise_sums for each in self.states)
+        moved = [
+            each.calibrator for each in self.states if (each.calibrator != state.calibrator).any()
+        ]
         if moved:
-            state.curve[:] = merge_calibrators(moved)
+            state.calibrator[:] = merge_calibrators(moved)
         for each in self.states:
-            each.tallies[:], each.tokens[:] = state.tallies, state.tokens
-            each.curve[:], each.errors[:] = state.curve, state.errors
+            each.class_counts[:], each.class_tokens[:] = state.class_counts, state.class_tokens
+            each.calibrator[:], each.noise_sums[:] = state.calibrator, state.noise_sums
 
     def _parts(self) -> list[range]:
         """The rows of the table, cut into parts that keep all threads busy."""
         cuts = np.linspace(0, self.state.table.shape[0], PARTS * len(self.states) + 1).astype(int)
         return [range(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
 
-    def _merge_rows(self, learner: Learning, floor: float) -> None:
+    def _merge_rows(self, learner: Learner) -> None:
         """Merge means, or means and variances."""
         table, layout = self.state.table, learner.layout
         prior = 0.0 if layout.covariance == "identity" else 1.0 / layout.initial[1]
@@ -134,11 +118,11 @@ class ShardStates:
                 moved = np.zeros(len(here), np.uint8)
                 for copy in copies:
                     find_moved(_words(here, word), _words(copy, word), moved)
-                merge_rows(here, copies, moved, prior, floor)
+                merge_rows(here, copies, moved, prior, learner.floor)
 
         self.run(merge, self._parts())
 
-    def _merge_sums(self, learner: Learning, clock: int) -> None:
+    def _merge_sums(self, learner: Learner, clock: int) -> None:
         """Merge what an averaged perceptron or a custom rule keeps."""
         kernel, state = learner.rule.kernel, self.state
         step = max(1, CHUNK // state.table.shape[2])
@@ -152,8 +136,8 @@ class ShardStates:
                     merge_custom_shards(kernel, learner.p, state, self.states, rows, clock)
                 for copy in self.states:
                     copy.table[rows] = state.table[rows]
-                    if state.stamps.size:
-                        copy.stamps[rows] = state.stamps[rows]
+                    if state.last_changed.size:
+                        copy.last_changed[rows] = state.last_changed[rows]
 
         # Rules look at row 0 of every part, which is merged last, when no thread does.
         first, *others = self._parts()
@@ -193,23 +177,9 @@ def _words(rows: NDArray[Any], word: Any) -> NDArray[Any]:
 
 def _fill(copy: State, learned: State, places: Indices | None) -> None:
     """Put what was learned into a copy, each feature where it has its place."""
-    if places is None:
-        many = learned.table.shape[0]
-        copy.table[:many] = learned.table
-        copy.tallies[:many] = learned.tallies
-        if copy.stamps.size:
-            copy.stamps[:many] = learned.stamps
-        if copy.covariance.size:
-            copy.covariance[:, :many, :many] = learned.covariance
-    else:
-        rows = table_rows(places)
-        many = rows.size
-        copy.table[rows] = learned.table[:many]
-        if copy.layout.counted:
-            copy.tallies[rows] = learned.tallies[:many]
-        if copy.stamps.size:
-            copy.stamps[rows] = learned.stamps[:many]
-        if copy.covariance.size:
-            copy.covariance[:, rows[:, np.newaxis], rows] = learned.covariance[:, :many, :many]
+    rows = slice(0, learned.table.shape[0]) if places is None else table_rows(places)
+    many = learned.table.shape[0] if places is None else places.size + 1
+    copy.put_rows(rows, learned, slice(0, many))
     copy.clock, copy.counts, copy.used = learned.clock, learned.counts.copy(), learned.used
-    copy.tokens[:], copy.curve[:], copy.errors[:] = learned.tokens, learned.curve, learned.errors
+    copy.class_tokens[:], copy.calibrator[:] = learned.class_tokens, learned.calibrator
+    copy.noise_sums[:] = learned.noise_sums

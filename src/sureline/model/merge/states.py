@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sureline.model.learner import Learner
 from sureline.model.merge.algebra import (
     CHUNK,
     How,
     Indices,
-    Learning,
     WeightMerge,
+    add_counts,
     check_how,
     choose_merge,
     count_priors,
+    merge_calibrators,
     precision_of,
 )
-from sureline.model.merge.counts import add_counts, merge_calibrators
-from sureline.model.state import Layout, State
+from sureline.model.state import Layout, State, table_rows
 
 
 def merge_states(
-    learner: Learning,
+    learner: Learner,
     states: Sequence[State],
     columns: Sequence[Indices],
     rows: Sequence[Indices | None],
@@ -31,45 +31,26 @@ def merge_states(
     how: How,
     classes: Sequence[Indices] | None = None,
 ) -> State:
-    """One state from several, which are not modified.
+    """One state from several, all wide or none, which are not modified.
 
-    Parameters
-    ----------
-    learner : Learner
-        The learner of all the states.
-    states : list of State
-        At least one; all wide, or none.
-    columns : list of arrays of int
-        For each state, which column of the merged state each of its columns goes to, or, if fewer
-        are given, its first ones.
-    rows : list of arrays of int or None
-        For each state, which feature of the merged state each of its features is; no two may be
-        the same. None if the numbers are the same.
-    features : int
-        The number of features of the merged state.
-    how : {"kl", "mean", "product", "product-prior"}
-        Which formula of `algebra`. Class counts always add up.
-    classes : list of arrays of int, default=None
-        For each state, which class of the merged state each of its counted classes is; None if
-        that is its column.
-
-    Returns
-    -------
-    State
-        The merged state; it stands for as many models as all the states together.
+    For each state, `columns` has the column of the merged state that each of its columns goes to,
+    or, if fewer are given, each of its first ones; `rows` the feature of the merged state that each
+    of its features is, no two the same, or None if the numbers are the same; and `classes` the
+    class of the merged state that each of its counted classes is, or None if that is its column.
+    Class counts always add up, whatever `how` says.
     """
     check_how(learner, how, learner.rule.name)
     if len(states) == 1 and _same_places(states[0], columns[0], rows[0], features):
         return states[0].copy()
     wide = states[0].wide
     used = 1 + max((int(each.max()) for each in columns if each.size), default=0)
-    merged = learner.layout.allocate(features, used, math.inf, "")
+    merged = learner.layout.allocate(features, used)
     merged.wide, merged.used = wide, used
     merged.clock = sum(state.clock for state in states)
     merged.counts = np.sum([state.counts for state in states], axis=0, dtype=np.int64)
     merged.merged = sum(state.merged for state in states)
-    merged.curve = merge_calibrators([state.curve for state in states])
-    merged.errors = np.sum([state.errors for state in states], axis=0)
+    merged.calibrator = merge_calibrators([state.calibrator for state in states])
+    merged.noise_sums = np.sum([state.noise_sums for state in states], axis=0)
     if learner.layout.covariance == "full":
         _merge_full(learner.layout, merged, states, columns, rows, how)
     else:
@@ -91,8 +72,8 @@ def _add_counts(
         have = min(state.features, merged.features) + 1
         where = np.arange(have) if numbers is None else table_rows(numbers)
         for k, place in enumerate(places):
-            add_counts(merged.tallies, (where, place), state.tallies[: where.size, k])
-            merged.tokens[place] += state.tokens[k]
+            add_counts(merged.class_counts, (where, place), state.class_counts[: where.size, k])
+            merged.class_tokens[place] += state.class_tokens[k]
 
 
 def _same_places(state: State, columns: Indices, rows: Indices | None, features: int) -> bool:
@@ -123,12 +104,9 @@ def _merge_rows(
         absent = np.full((stop - start, 1, used), float(sum(way.shares)))
         for state, own, places, share in zip(states, columns, placed, way.shares, strict=True):
             here, there = next(places)
-            k = own.size
-            values = state.table[here, :, :k].astype(np.float64)
-            if not values.size:
+            if not state.table[here, :, : own.size].size:
                 continue
-            stamps = state.stamps[here, :k] if state.stamps.size else np.zeros((1, k), np.int64)
-            parts = way.gather(values, stamps, start == 0, state)
+            parts = way.gather_rows(state, here, own.size, start == 0)
             if np.array_equal(own, every):
                 sums[there] += parts
                 absent[there] -= share
@@ -140,8 +118,8 @@ def _merge_rows(
                 sums[np.ix_(there, slots, own)] += parts
                 absent[np.ix_(there, slots[:1], own)] -= share
         merged.table[start:stop] = way.finish(sums + absent * initial, start == 0)
-    if merged.stamps.size:
-        merged.stamps[merged.table[:, 0] != 0.0] = merged.clock
+    if merged.last_changed.size:
+        merged.last_changed[merged.table[:, 0] != 0.0] = merged.clock
 
 
 def _places(
@@ -160,11 +138,6 @@ def _places(
     for start in range(0, size, step):
         begin, end = np.searchsorted(target, [start, start + step])
         yield order[begin:end], target[begin:end] - start
-
-
-def table_rows(features: Indices) -> Indices:
-    """The rows of the table that belong to `features`, after the constant one's."""
-    return np.concatenate([np.zeros(1, np.intp), 1 + np.asarray(features, np.intp)])
 
 
 # -- full covariances --------------------------------------------------------------------------

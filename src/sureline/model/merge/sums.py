@@ -7,110 +7,130 @@ rows by feature and class, without ever holding two models at once.
 
 With a start that has learned nothing the result is that of `merge_states`. With another it is what
 follows from it by counting the start once in ``product-prior``, and as every model's in the rest.
+
+`origin` has for each feature of a model which feature of the start it is, or -1 if it is new; it is
+None if the start's features come first, in their order.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.model.learner import Learner
 from sureline.model.merge.algebra import (
     CHUNK,
     Floats,
     How,
     Indices,
-    Learning,
     WeightMerge,
+    add_counts,
+    calibrator_of,
+    calibrator_sums,
     check_how,
     choose_merge,
 )
 from sureline.model.state import State
 
+Counts = tuple[Indices, Indices, NDArray[np.int64]]  # features, classes and their counts
+ROWS, TOKENS = range(2)  # the totals of a class
 
-def name_sums(learner: Learning, how: How) -> tuple[str, ...]:
-    """What the sums of one weight are called, in the order in which they come.
 
-    Parameters
-    ----------
-    learner : Learner
-        What the models learn by.
-    how : {"kl", "mean", "product", "product-prior"}
-        How they are merged.
-
-    Returns
-    -------
-    tuple of str
-        For rules with variances ``("precision_mean", "precision")`` or, by plain averages,
-        ``("mean", "variance")``; for others a name for each number that the rule keeps.
-    """
+def name_sums(learner: Learner, how: How) -> tuple[str, ...]:
+    """What the sums of one weight are called, in the order in which they come."""
     if learner.rule.kernel is None and learner.layout.covariance != "identity":
         return ("mean", "variance") if how == "mean" else ("precision_mean", "precision")
     way = _way(learner, how, 1, 0)
     return tuple(f"sum_{k}" for k in range(len(way.initial)))
 
 
+# -- what a model adds -------------------------------------------------------------------------
+
+
 def added_by(
-    learner: Learning,
+    learner: Learner,
     how: How,
     start: State,
     state: State,
     features: int,
     origin: Indices | None = None,
 ) -> Iterator[tuple[Indices, Floats]]:
-    """What a model adds to the sums of the state that it started from, some rows at a time.
+    """What a model with so many features adds to the sums of the state that it started from.
 
-    Parameters
-    ----------
-    learner : Learner
-        What the model learns by.
-    how : {"kl", "mean", "product", "product-prior"}
-        How models will be merged.
-    start : State
-        What the model started from; it has the same classes in the same columns.
-    state : State
-        What it has become.
-    features : int
-        How many features of the model count; rows beyond them are spare capacity.
-    origin : array of int, default=None
-        For each feature of the model, which one of the start it is, or -1 if it is new. None if
-        the start's features come first, in their order.
-
-    Yields
-    ------
-    rows : array of int
-        Rows of the model's table that have changed, 0 for the constant feature.
-    values : array of shape (n_rows, n_sums, n_columns)
-        What they add; where nothing has changed in a column, zeros.
+    The start has the same classes in the same columns. Yields, some at a time, rows of the model's
+    table that have changed, 0 for the constant feature, and what they add, of shape (n_rows,
+    n_sums, n_columns): zeros where nothing has changed in a column.
     """
     way, used = _way(learner, how, 1, 0), state.used
     ours, theirs = replace(state, merged=1), replace(start, merged=1)
     begun = np.array(way.initial)[:, np.newaxis]
     step = max(1, CHUNK // (len(way.initial) * used))
-    if origin is not None:
-        places = np.concatenate([[0], np.where(origin >= 0, origin + 1, -1)])
+    sources = _start_rows(start, features, origin)
     for first in range(0, features + 1, step):
         rows = np.arange(first, min(features + 1, first + step))
-        if origin is None:
-            source = np.where(rows <= start.features, rows, -1)
-        else:
-            source = places[rows]
-        values = _gathered(way, ours, rows)
+        source = sources[rows]
+        values = way.gather_rows(ours, rows, used, first == 0)
         known = source >= 0
         values[~known] -= begun
         if known.any():
-            values[known] -= _gathered(way, theirs, source[known])
+            values[known] -= _gather(way, theirs, source[known])
         changed = values.any(axis=(1, 2))
         if changed.any():
             yield rows[changed], values[changed]
 
 
+def counts_since(
+    start: State, state: State, features: int, origin: Indices | None = None
+) -> Iterator[Counts]:
+    """How many more rows of each class have had each feature, in chunks of features.
+
+    Yields the features and classes where the counts differ, and by how much.
+    """
+    if not state.layout.counted:
+        return
+    classes = state.classes
+    step = max(1, CHUNK // classes)
+    sources = _start_rows(start, features, origin)
+    for first in range(0, features, step):
+        chunk = np.arange(first, min(features, first + step))
+        source = sources[chunk + 1]
+        more = state.class_counts[chunk + 1, :classes].astype(np.int64)
+        known = source >= 0
+        more[known] -= start.class_counts[source[known], :classes]
+        changed, which = np.nonzero(more)
+        yield chunk[changed], which, more[changed, which]
+
+
+def totals_since(start: State, state: State) -> Counts:
+    """How many more rows each class has had, `ROWS`, and how many features they had, `TOKENS`."""
+    classes = state.classes if state.layout.counted else 0
+    more = np.zeros((2, classes), np.int64)
+    if classes:
+        more[ROWS] = state.class_counts[0, :classes]
+        more[ROWS] -= start.class_counts[0, :classes]
+        more[TOKENS] = state.class_tokens[:classes] - start.class_tokens[:classes]
+    totals, which = np.nonzero(more)
+    return totals, which, more[totals, which]
+
+
+def calibration_since(start: State, state: State) -> Floats:
+    """What a model adds to seven sums: two of noise, then five of the calibrator, if it changed."""
+    sums = np.zeros(7)
+    sums[:2] = state.noise_sums - start.noise_sums
+    if (state.calibrator != start.calibrator).any():
+        sums[2:] = calibrator_sums(state.calibrator)
+    return sums
+
+
+# -- the merged state --------------------------------------------------------------------------
+
+
 def state_from_sums(
-    learner: Learning,
+    learner: Learner,
     how: How,
     start: State,
     features: int,
@@ -121,43 +141,24 @@ def state_from_sums(
 ) -> State:
     """The state that models merge into, from the start and the sums of what they added.
 
-    Parameters
-    ----------
-    learner : Learner
-        What the models learned by.
-    how : {"kl", "mean", "product", "product-prior"}
-        What the merged state is; see `sureline.model.merge.states`.
-    start : State
-        What all models started from; its features come first in the merged state.
-    features : int
-        The number of features of the merged state.
-    models : int
-        How many models were trained.
-    entries : iterable of tuples of arrays
-        Some at a time, the row and the column of each weight that any model changed, and its sums,
-        of shape (n, n_sums). Row 0 is the constant feature's. A weight comes once.
-    clock : int
-        How many examples all models learned, together.
-    counts : int64 array of shape (3,)
-        The updates, mistakes and examples of all models, together.
+    The features of the start come first in it. `entries` has, some at a time, the row and the
+    column of each weight that any model changed, and its sums, of shape (n, n_sums). Row 0 is the
+    constant feature's; a weight comes once. `clock` and `counts` are what all models have added.
 
-    Returns
-    -------
-    State
-        The merged state. It stands for as many models as were trained; if the start had learned
-        before, for as many as the start.
+    The merged state stands for as many models as were trained; if the start had learned before,
+    for as many as the start.
     """
     check_how(learner, how, learner.rule.name)
     layout, used = learner.layout, start.used
-    merged = layout.allocate(features, used, math.inf, "")
+    merged = layout.allocate(features, used)
     merged.wide, merged.used = start.wide, used
     merged.merged = start.merged if start.counts[2] else max(1, models)
     merged.clock, merged.counts = start.clock + clock, start.counts + counts
     have = min(start.features, features) + 1
     merged.table[:have] = start.table[:have, :, :used]
     if not models:
-        if layout.stamps:
-            merged.stamps[:have] = start.stamps[:have, :used]
+        if layout.last_changed:
+            merged.last_changed[:have] = start.last_changed[:have, :used]
         return merged
     once = how == "product-prior"
     way = _way(learner, how, 1 if once else models, merged.clock)
@@ -171,7 +172,7 @@ def state_from_sums(
         total = np.broadcast_to(begun, (rows.size, len(way.initial), used)).copy()
         known = rows < have
         if known.any():
-            total[known] = _gathered(way, theirs, rows[known])
+            total[known] = _gather(way, theirs, rows[known])
         return np.asarray(total * shares)
 
     step = max(1, CHUNK // (len(way.initial) * used))
@@ -188,21 +189,52 @@ def state_from_sums(
             total[place, :, columns[part]] += sums[part]
             finished = way.finish(total, bool(chosen[0] == 0))
             merged.table[rows[part], :, columns[part]] = finished[place, :, columns[part]]
-    if merged.stamps.size:
-        merged.stamps[merged.table[:, 0] != 0.0] = merged.clock
+    if merged.last_changed.size:
+        merged.last_changed[merged.table[:, 0] != 0.0] = merged.clock
     return merged
 
 
-def _way(learner: Learning, how: How, models: int, clock: int) -> WeightMerge:
+def set_counts(merged: State, start: State, added: Iterable[Counts], totals: Counts) -> None:
+    """Set the counts of a merged state to those of its start plus the sums of what models added.
+
+    The features of the start come first in the merged state, which has no counts so far. Within a
+    tuple of `added` no feature and class come twice.
+    """
+    if not merged.layout.counted:
+        return
+    width, have = merged.class_tokens.size, min(start.features, merged.features) + 1
+    merged.class_counts[:have] = start.class_counts[:have, :width]
+    merged.class_tokens[:] = start.class_tokens[:width]
+    kinds, classes, more = totals
+    rows = kinds == ROWS
+    np.add.at(merged.class_tokens, classes[~rows], more[~rows])
+    rows_of_classes = np.full(np.count_nonzero(rows), -1), classes[rows], more[rows]
+    for features, which, counts in chain([rows_of_classes], added):
+        where = features + 1, which
+        add_counts(merged.class_counts, where, np.maximum(counts, -merged.class_counts[where]))
+
+
+def set_calibration(merged: State, start: State, sums: Floats) -> None:
+    """Add the noise sums of all models to the start's, and merge the calibrators that changed."""
+    merged.noise_sums, merged.calibrator = start.noise_sums + sums[:2], start.calibrator.copy()
+    if sums[2]:
+        merged.calibrator = calibrator_of(sums[2:])
+
+
+def _way(learner: Learner, how: How, models: int, clock: int) -> WeightMerge:
     """How so many models, each standing for itself, are merged."""
-    single = learner.layout.allocate(0, 1, math.inf, "")
+    single = learner.layout.allocate(0, 1)
     return choose_merge(learner, replace(single, clock=clock), [single] * models, how)
 
 
-def _gathered(way: WeightMerge, state: State, rows: Indices) -> Floats:
-    """What some rows of a state's table add to sums; row 0, if it is among them, comes first."""
-    values = state.table[rows, :, : state.used].astype(np.float64)
-    stamps: Any = np.zeros((1, state.used), np.int64)
-    if state.stamps.size:
-        stamps = state.stamps[rows, : state.used]
-    return way.gather(values, stamps, bool(rows.size and rows[0] == 0), state)
+def _gather(way: WeightMerge, state: State, rows: Indices) -> Floats:
+    """What some rows of a start add to the sums; row 0, if it is among them, comes first."""
+    return way.gather_rows(state, rows, state.used, bool(rows.size and rows[0] == 0))
+
+
+def _start_rows(start: State, features: int, origin: Indices | None) -> Indices:
+    """For each row of a model's table, which row of the start's table it was, or -1."""
+    if origin is None:
+        origin = np.arange(features)
+        origin[start.features :] = -1
+    return np.concatenate([[0], np.where(origin >= 0, origin + 1, -1)])

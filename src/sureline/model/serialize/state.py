@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from sureline.model.serialize.fields import (
     short,
     whole,
 )
-from sureline.model.state import CURVE, Layout, State, repeated
+from sureline.model.state import CALIBRATOR, Layout, Places, State, matrix_block, repeated
 
 # A file without its untouched rows may expand to this when it is opened, whatever its size.
 ALLOWANCE = 256 * 2**20
@@ -39,25 +38,12 @@ def state_parts(
     Most features of a large model are alike: as they began, or as merging or a third class has
     left what began so. Such rows are stored once where that halves the file at least, and the state
     that `state_from_parts` will make of it is neither larger than `limit_gb` nor out of proportion
-    to the file. Otherwise all rows are stored, and opening the
-    file maps them. The tensors are views of the state where they can be.
+    to the file. Otherwise all rows are stored, and opening the file maps them. The tensors are
+    views of the state where they can be.
 
-    Parameters
-    ----------
-    state : State
-        What to take apart.
-    limit_gb : float
-        The most memory that the model may take.
-    features : int, default=None
-        How many features count; rows beyond them are spare capacity. None means all.
-    expected : int, default=None
-        How many features the model has by what it is, such as 2^bits: a file may always grow to so
-        many. `state_from_parts` must be given the same.
-
-    Returns
-    -------
-    fields, tensors : dict
-        What JSON can hold, and arrays by name.
+    Rows beyond so many `features` are spare capacity. A file may always grow to the number of
+    features that is `expected` by what the model is, such as 2^bits; `state_from_parts` must be
+    given the same.
     """
     if features is not None:
         state = state.trimmed(features)
@@ -70,37 +56,28 @@ def state_parts(
         "clock": int(state.clock),
         "counts": [int(count) for count in state.counts],
         "merged": int(state.merged),
-        "curve": [float(value) for value in state.curve],
-        "errors": [float(value) for value in state.errors],
+        "curve": [float(value) for value in state.calibrator],
+        "errors": [float(value) for value in state.noise_sums],
     }
-    rest, stamped = _rest(state)
-    differing = _differing(state, rest, stamped)
-    part = _bytes(layout, int(np.count_nonzero(differing)), used)
-    whole_ = _bytes(layout, everything, used)
-    tensors: Tensors
+    rest, rest_changed = _rest(state)
+    differing = _differing(state, rest, rest_changed)
+    part = layout.size(int(np.count_nonzero(differing)), used)
+    whole_ = layout.size(everything, used)
+    tensors: Tensors = {}
+    rows: Places = slice(None)
     if 2 * part <= whole_ and _may_grow(part, whole_, limit_gb, _allowed(layout, expected, used)):
         rows = np.flatnonzero(differing)
-        tensors = {
-            "rows": rows.astype(np.int32),
-            "table": state.table[rows, :, :used],
-            "rest": rest,
-        }
-        if layout.stamps:
-            tensors |= {"stamps": state.stamps[rows, :used], "rest_stamps": stamped}
-        if layout.covariance == "full":
-            tensors["covariance"] = state.covariance[:used][:, rows[:, np.newaxis], rows]
-        if layout.counted:
-            tensors["tallies"] = state.tallies[rows, : state.classes]
-    else:
-        tensors = {"table": state.table[:, :, :used]}
-        if layout.counted:
-            tensors["tallies"] = state.tallies[:, : state.classes]
-        if layout.stamps:
-            tensors["stamps"] = state.stamps[:, :used]
-        if layout.covariance == "full":
-            tensors["covariance"] = state.covariance[:used]
+        tensors = {"rows": rows.astype(np.int32), "rest": rest}
+        if layout.last_changed:
+            tensors["rest_stamps"] = rest_changed
+    tensors["table"] = state.table[rows, :, :used]
+    if layout.last_changed:
+        tensors["stamps"] = state.last_changed[rows, :used]
+    if layout.covariance == "full":
+        tensors["covariance"] = state.covariance[:used][matrix_block(rows)]
     if layout.counted:
-        tensors["tokens"] = state.tokens[: state.classes]
+        tensors["tallies"] = state.class_counts[rows, : state.classes]
+        tensors["tokens"] = state.class_tokens[: state.classes]
     return fields, tensors
 
 
@@ -111,72 +88,106 @@ def state_from_parts(
     limit_gb: float,
     expected: int | None = None,
 ) -> State:
-    """The state that `state_parts` took apart, if it is one of this layout.
+    """The state that `state_parts` took apart, if it is one of the layout that parameters imply.
 
-    Nothing is allocated before everything has been checked. Arrays that hold every row are used as
-    they are.
-
-    Parameters
-    ----------
-    layout : Layout
-        What the parameters of the model imply.
-    fields, tensors : dict
-        What `state_parts` returned, or anything else that a file may hold.
-    limit_gb : float
-        The most memory that a state with rows left out may take.
-    expected : int, default=None
-        How many features the model has by what it is.
-
-    Returns
-    -------
-    State
-        The state.
-
-    Raises
-    ------
-    ModelFileError
-        If anything does not fit; the message is a clause about "it", the file.
+    Nothing is allocated before everything has been checked; a ModelFileError says what does not
+    fit, as a clause about "it", the file. Arrays that hold every row are used as they are. A state
+    with rows left out may take `limit_gb` of memory.
     """
     _check_layout(layout, fields)
     features = whole(fields, "features", 0, MOST_FEATURES)
-    used = whole(fields, "used", 1, MOST_FEATURES)
+    used, wide = whole(fields, "used", 1, MOST_FEATURES), flag(fields, "wide")
     counts = member(fields, "counts", list)
     if len(counts) != 3 or not all(is_whole(count, 0, LARGEST) for count in counts):
         raise ModelFileError(f"its counts are {short(counts)}, expected three whole numbers")
-    settled: dict[str, Any] = {
-        "wide": flag(fields, "wide"),
-        "used": used,
-        "clock": whole(fields, "clock", 0, LARGEST),
-        "counts": np.array(counts, np.int64),
-        "merged": whole(fields, "merged", 1, LARGEST),
-    }
-    curve = fields.get("curve", list(CURVE))
-    if type(curve) is not list or len(curve) != len(CURVE) or not all(map(is_finite, curve)):
-        raise ModelFileError(f"its curve is {short(curve)}, expected {len(CURVE)} numbers")
-    settled["curve"] = np.array(curve, np.float64)
-    errors = fields.get("errors", [0.0, 0.0])
-    if type(errors) is not list or len(errors) != 2 or not all(map(is_finite, errors)):
-        raise ModelFileError(f"its errors are {short(errors)}, expected two numbers")
-    if min(errors) < 0.0:
-        raise ModelFileError(f"its errors are {short(errors)}, expected none below 0")
-    settled["errors"] = np.array(errors, np.float64)
-    everything, slots = features + 1, 1 if layout.covariance == "full" else len(layout.initial)
+    calibrator = fields.get("curve", list(CALIBRATOR))
+    if not _are_numbers(calibrator, len(CALIBRATOR)):
+        raise ModelFileError(
+            f"its curve is {short(calibrator)}, expected {len(CALIBRATOR)} numbers"
+        )
+    noise_sums = fields.get("errors", [0.0, 0.0])
+    if not _are_numbers(noise_sums, 2):
+        raise ModelFileError(f"its errors are {short(noise_sums)}, expected two numbers")
+    if min(noise_sums) < 0.0:
+        raise ModelFileError(f"its errors are {short(noise_sums)}, expected none below 0")
+    clock, merged = whole(fields, "clock", 0, LARGEST), whole(fields, "merged", 1, LARGEST)
+    everything, classes = features + 1, used if wide else 2
     rows = tensors.get("rows")
     stored = everything if rows is None else _check_rows(rows, everything)
+    _check_tensors(layout, tensors, stored, used, classes)
+    part, whole_ = layout.size(stored, used), layout.size(everything, used)
+    if rows is not None and not _may_grow(part, whole_, limit_gb, _allowed(layout, expected, used)):
+        raise ModelFileError(
+            f"its {stored:,} stored features stand for {features:,}, which would take "
+            f"{whole_ / 2**30:.3g} GB: more than such a file may ask for"
+        )
+
+    def all_rows(name: str, rest: Array) -> Array:
+        """A tensor with every row; those that were left out are like `rest`."""
+        if rows is None:
+            return tensors[name]
+        made = repeated(rest, everything)
+        made[rows] = tensors[name]
+        return made
+
+    rest = tensors.get("rest", np.zeros((len(layout.initial), 0)))
+    last_changed: Array = np.zeros((0, used), np.int64)
+    if layout.last_changed:
+        last_changed = all_rows("stamps", tensors.get("rest_stamps", last_changed))
+    covariance: Array = np.zeros((0, 0, 0), layout.dtype)
+    if layout.covariance == "full":
+        covariance = tensors["covariance"]
+    if covariance.size and rows is not None:
+        covariance = np.zeros((used, everything, everything), layout.dtype)
+        covariance[:, np.arange(everything), np.arange(everything)] = rest[1][:, np.newaxis]
+        covariance[matrix_block(rows)] = tensors["covariance"]
+    class_counts: Array = np.zeros((everything if layout.counted else 0, max(classes, 2)), np.int32)
+    class_tokens = np.zeros(max(used, 2), np.int64)
+    if layout.counted:
+        class_tokens[:classes] = tensors["tokens"]
+        if rows is None and classes > 1:
+            class_counts = tensors["tallies"]
+        else:
+            class_counts[slice(None) if rows is None else rows, :classes] = tensors["tallies"]
+    return State(
+        layout,
+        all_rows("table", rest[: layout.slots]),
+        covariance,
+        last_changed,
+        wide=wide,
+        used=used,
+        clock=clock,
+        counts=np.array(counts, np.int64),
+        merged=merged,
+        class_counts=class_counts,
+        class_tokens=class_tokens,
+        calibrator=np.array(calibrator, np.float64),
+        noise_sums=np.array(noise_sums, np.float64),
+    )
+
+
+def _are_numbers(values: Json, count: int) -> bool:
+    """Whether this is a list of so many finite numbers."""
+    return type(values) is list and len(values) == count and all(map(is_finite, values))
+
+
+def _check_tensors(
+    layout: Layout, tensors: Mapping[str, Array], stored: int, used: int, classes: int
+) -> None:
+    """Refuse tensors that are missing, or not of the shape and dtype that the layout implies."""
     shapes: dict[str, tuple[tuple[int, ...], str]] = {
-        "table": ((stored, slots, used), layout.dtype)
+        "table": ((stored, layout.slots, used), layout.dtype)
     }
-    if layout.stamps:
+    if layout.last_changed:
         shapes["stamps"] = ((stored, used), "int64")
     if layout.covariance == "full":
         shapes["covariance"] = ((used, stored, stored), layout.dtype)
-    classes = used if settled["wide"] else 2
     if layout.counted:
         shapes["tallies"] = ((stored, classes), "int32")
         shapes["tokens"] = ((classes,), "int64")
-    if rows is not None:
+    if "rows" in tensors:
         shapes["rest"] = ((len(layout.initial), used), layout.dtype)
-        if layout.stamps:
+        if layout.last_changed:
             shapes["rest_stamps"] = ((used,), "int64")
     for name, (shape, dtype) in shapes.items():
         found = tensors.get(name)
@@ -187,58 +198,16 @@ def state_from_parts(
                 f"its tensor {name!r} is {found.dtype} of shape {found.shape}, expected {dtype} of "
                 f"shape {shape}"
             )
-    stamps: Array = np.zeros((0, used), np.int64)
-    tallies: Array = np.zeros((0, max(used, 2)), np.int32)
-    settled["tokens"] = np.zeros(max(used, 2), np.int64)
-    if layout.counted:
-        settled["tokens"][:classes] = tensors["tokens"]
-    covariance: Array = np.zeros((0, 0, 0), layout.dtype)
-    if rows is None:
-        return State(
-            layout,
-            tensors["table"],
-            tensors["covariance"] if layout.covariance == "full" else covariance,
-            tensors["stamps"] if layout.stamps else stamps,
-            tallies=_at_least_two(tensors["tallies"]) if layout.counted else tallies,
-            **settled,
-        )
-    part, whole_ = _bytes(layout, stored, used), _bytes(layout, everything, used)
-    if not _may_grow(part, whole_, limit_gb, _allowed(layout, expected, used)):
-        raise ModelFileError(
-            f"its {stored:,} stored features stand for {features:,}, which would take "
-            f"{whole_ / 2**30:.3g} GB: more than such a file may ask for"
-        )
-    rest = tensors["rest"]
-    table = repeated(rest[:slots], everything)
-    table[rows] = tensors["table"]
-    if layout.stamps:
-        stamps = repeated(tensors["rest_stamps"], everything)
-        stamps[rows] = tensors["stamps"]
-    if layout.covariance == "full":
-        covariance = np.zeros((used, everything, everything), layout.dtype)
-        covariance[:, np.arange(everything), np.arange(everything)] = rest[1][:, np.newaxis]
-        covariance[:, rows[:, np.newaxis], rows] = tensors["covariance"]
-    if layout.counted:
-        tallies = np.zeros((everything, max(used, 2)), np.int32)
-        tallies[rows, :classes] = tensors["tallies"]
-    return State(layout, table, covariance, stamps, tallies=tallies, **settled)
-
-
-def _at_least_two(tallies: Array) -> Array:
-    """Counts of at least two classes, the second of which may not have come."""
-    if tallies.shape[1] > 1:
-        return tallies
-    return np.ascontiguousarray(np.column_stack([tallies, np.zeros_like(tallies)]))
 
 
 def _rest(state: State) -> tuple[Array, Array]:
-    """The row that is the commonest among some, and its stamps; of a full covariance, with Σ_pp."""
+    """The row that is the commonest among some, and when its weights were last changed."""
     used, layout = state.used, state.layout
     some = np.linspace(1, state.features, min(SAMPLE, state.features)).astype(np.intp)
     seen: dict[bytes, list[int]] = {}
     for row in some:
-        values, stamps = _row(state, row)
-        seen.setdefault(values.tobytes() + stamps.tobytes(), []).append(row)
+        values, changed = _row(state, row)
+        seen.setdefault(values.tobytes() + changed.tobytes(), []).append(row)
     if seen:
         return _row(state, max(seen.values(), key=len)[0])
     initial = np.asarray(layout.initial, layout.dtype)
@@ -246,30 +215,31 @@ def _rest(state: State) -> tuple[Array, Array]:
 
 
 def _row(state: State, row: int) -> tuple[Array, Array]:
-    """A row's slots, followed by its variances if the covariance is full, and its stamps."""
+    """A row's slots, its variances too if the covariance is full, and when it was last changed."""
     used = state.used
     values = state.table[row, :, :used]
     if state.layout.covariance == "full":
         values = np.stack([values[0], state.covariance[:used, row, row]])
-    stamps = state.stamps[row, :used] if state.layout.stamps else np.zeros(used, np.int64)
-    return np.ascontiguousarray(values), stamps
+    changed = (
+        state.last_changed[row, :used] if state.layout.last_changed else np.zeros(used, np.int64)
+    )
+    return np.ascontiguousarray(values), changed
 
 
-def _differing(state: State, rest: Array, stamped: Array) -> NDArray[np.bool_]:
+def _differing(state: State, rest: Array, rest_changed: Array) -> NDArray[np.bool_]:
     """Which rows differ, in any bit, from the row `rest`; row 0 always counts."""
     layout, used = state.layout, state.used
-    slots = state.table.shape[1]
     bits = np.dtype(f"u{state.table.dtype.itemsize}")
-    table, usual = state.table.view(bits), rest[:slots].view(bits)
+    table, usual = state.table.view(bits), rest[: layout.slots].view(bits)
     differs = np.zeros(state.features + 1, bool)
     step = max(1, ROWS_AT_ONCE // usual.size)
     for start in range(0, differs.size, step):
         part = slice(start, start + step)
         differs[part] = (table[part, :, :used] != usual).any(axis=(1, 2))
-        if layout.stamps:
-            differs[part] |= (state.stamps[part, :used] != stamped).any(axis=1)
+        if layout.last_changed:
+            differs[part] |= (state.last_changed[part, :used] != rest_changed).any(axis=1)
         if layout.counted:
-            differs[part] |= (state.tallies[part, : state.classes] != 0).any(axis=1)
+            differs[part] |= (state.class_counts[part, : state.classes] != 0).any(axis=1)
     if layout.covariance == "full":
         for matrix, variance in zip(state.covariance[:used], rest[1], strict=True):
             _mark_differing(matrix, variance, differs)
@@ -291,18 +261,9 @@ def _mark_differing(matrix: Array, variance: float, differs: NDArray[np.bool_]) 
         differs |= found.any(axis=0)
 
 
-def _bytes(layout: Layout, rows: int, columns: int) -> int:
-    """The bytes of a state with so many rows, the constant feature's among them."""
-    item = np.dtype(layout.dtype).itemsize
-    slots = 1 if layout.covariance == "full" else len(layout.initial)
-    matrices = rows * item if layout.covariance == "full" else 0
-    counted = 4 * layout.counted * rows * max(columns, 2)
-    return int(rows * columns * (slots * item + 8 * layout.stamps + matrices)) + counted
-
-
 def _allowed(layout: Layout, expected: int | None, columns: int) -> int:
     """To how many bytes a file may grow, however small it is."""
-    return max(ALLOWANCE, _bytes(layout, expected + 1, columns) if expected is not None else 0)
+    return max(ALLOWANCE, layout.size(expected + 1, columns) if expected is not None else 0)
 
 
 def _may_grow(part: int, everything: int, limit_gb: float, allowed: int) -> bool:
@@ -318,7 +279,7 @@ def _layout_fields(layout: Layout) -> dict[str, Json]:
         "dtype": layout.dtype,
         "fit_intercept": bool(layout.fit_intercept),
         "initial": [float(value) for value in layout.initial],
-        "stamps": bool(layout.stamps),
+        "stamps": bool(layout.last_changed),
         **({"weighting": layout.weighting} if layout.weighting else {}),
     }
 
