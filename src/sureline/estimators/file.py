@@ -31,7 +31,6 @@ from sureline.model.serialize.fields import (
     is_whole,
     member,
     short,
-    text_of,
     whole,
 )
 from sureline.model.serialize.labels import (
@@ -119,7 +118,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def restore(path: str | os.PathLike[str], opened: Opened) -> Any:
     """The model in a file that is open."""
     try:
-        cls = class_named(text_of(opened.metadata, "estimator"))
+        cls = class_named(member(opened.metadata, "estimator", str))
         return cls.from_parts(opened.metadata, opened.tensors)
     except ModelFileError as problem:
         raise ModelFileError(f"{path} cannot be loaded: {problem}") from None
@@ -358,7 +357,7 @@ def value_from_json(stored: Json, depth: int = 0) -> Any:
     if not isinstance(stored, dict):
         return stored
     if set(stored) == {"estimator", "parameters"}:
-        cls = class_named(text_of(stored, "estimator"))
+        cls = class_named(member(stored, "estimator", str))
         return parameters_from_json(cls, member(stored, "parameters", dict))
     kind, content = next(iter(stored.items())) if len(stored) == 1 else ("", None)
     if kind == "tuple" and isinstance(content, list):

@@ -27,12 +27,7 @@ NAMELESS = NamedColumns(
 class Hashing:
     """2^bits columns, shared by the features that are hashed to them.
 
-    Parameters
-    ----------
-    bits : int
-        How many bits of a fingerprint make the column.
-    naming : bool
-        Whether to remember names, of at most `MOST_NAMES` columns.
+    With `naming`, it remembers the names of at most `MOST_NAMES` columns.
     """
 
     def __init__(self, bits: int, naming: bool) -> None:

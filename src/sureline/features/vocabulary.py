@@ -27,12 +27,8 @@ KEPT_SHARE = 0.75  # of the features, when `max_features` is reached
 class Vocabulary:
     """A column for every feature, in the order in which they first appeared.
 
-    Parameters
-    ----------
-    least : int
-        How many texts must have a feature before it gets a column.
-    most : int
-        The number of features at which to prune; 0 for no limit.
+    A feature gets a column once `least` texts have had it; at `most` features it is time to prune,
+    0 for no limit.
     """
 
     def __init__(self, least: int = 1, most: int = 0) -> None:

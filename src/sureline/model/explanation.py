@@ -5,10 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sureline.features.rows import Rows
+
+if TYPE_CHECKING:
+    from sureline.model.linear import LinearModel
 
 
 @dataclass(frozen=True)
@@ -79,20 +84,68 @@ class Explanation:
         return "\n".join(lines)
 
 
+def explain_row(
+    model: LinearModel,
+    rows: Rows,
+    names: Sequence[str],
+    top: int,
+    text: str = "",
+    places: dict[str, tuple[tuple[int, int], ...]] | None = None,
+) -> Explanation:
+    """What each feature of one row adds to each class's score.
+
+    `names` are those of its features; per class, the `top` ones that add or subtract most are
+    listed. Where the row comes from a `text`, `places` has where in it each feature occurs.
+    """
+    weighted = model.learner.weighed(model.state, rows)
+    size = int(rows.indptr[1])
+    indices, values = rows.indices[:size], weighted.data[:size].astype(np.float64)
+    means, variances = model.weights(indices)
+    start, start_variance = model.weights(np.array([-1]))
+    constant, classes = model.learner.constant, model.classes.tolist()
+    label = model.predict(rows).tolist()[0]
+    probabilities: list[float | None] = [None] * len(classes)
+    if model.has_variance:
+        probabilities = model.probabilities(*model.moments(rows))[0].tolist()
+    explained = dict[Any, ClassExplanation]()
+    for k, name in enumerate(classes):
+        shares = means[:, k] * values
+        order = np.argsort(-np.abs(shares), kind="stable")[:top]
+        features = tuple(
+            Contribution(
+                names[j],
+                float(means[j, k]),
+                None if variances is None else float(variances[j, k]),
+                float(values[j]),
+                float(shares[j]),
+                (places or {}).get(names[j], ()),
+            )
+            for j in order
+        )
+        variance = None
+        if variances is not None and start_variance is not None:
+            spread = variances[:, k] @ values**2
+            variance = float(spread + start_variance[0, k] * constant)
+        begin = float(start[0, k]) * constant
+        explained[name] = ClassExplanation(
+            probability=probabilities[k],
+            score=float(shares.sum() + begin),
+            variance=variance,
+            constant=begin,
+            features=features,
+            rest=float(shares.sum() - shares[order].sum()),
+        )
+    return Explanation(text, label, explained[label].probability, explained)
+
+
 def spread_over_words(
     starts: Sequence[int], shares: Iterable[tuple[float, bool, Sequence[tuple[int, int]]]]
 ) -> tuple[list[float], list[bool]]:
     """What each word of a text adds, and whether most of that is uncertain.
 
-    The share of a feature that occurs several times is split evenly between its occurrences, and
-    that of an n-gram evenly between its words.
-
-    Parameters
-    ----------
-    starts : sequence of int
-        The first character of each word, in order.
-    shares : iterable of tuples
-        Of each feature, what it adds, whether that is uncertain, and where it occurs.
+    `starts` has the first character of each word, in order; `shares` of each feature what it adds,
+    whether that is uncertain, and where it occurs. The share of a feature that occurs several times
+    is split evenly between its occurrences, and that of an n-gram evenly between its words.
     """
     parts, certain, uncertain = ([0.0] * len(starts) for _ in range(3))
     for share, doubtful, places in shares:

@@ -8,31 +8,31 @@ every byte of its header has been checked, so that opening a large model costs n
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import mmap
 import os
-import reprlib
 import stat
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sureline.data.atomic_write import atomic_write
 from sureline.errors import ModelFileError
+from sureline.model.serialize.fields import dump_json, is_whole, parse_json, short
 
 FORMAT = 1
 KEY = "sureline"  # where the metadata stand in the header
 CHECKSUM = "sha256"
 LONGEST_HEADER = 64 * 2**20
 MOST_DIMENSIONS = 8
+LARGEST_SIZE = 2**63 - 1
 ALIGNMENT = 64  # the data begin at a multiple of this: a cache line
 CHUNK = 2**22  # bytes written or hashed at a time
 SMALL = 2**20  # bytes: smaller files are read, as a mapped one may keep a file handle open
@@ -80,23 +80,10 @@ def write(
 ) -> None:
     """Write a model file, all of it or nothing.
 
-    The file is written beside its target, brought to the disk and renamed, so that whoever opens
-    the target sees the old model or the new one. A link is followed; an existing file keeps its
-    permissions.
-
-    Parameters
-    ----------
-    path : str or path
-        Where to write; an existing file is replaced.
-    metadata : dict
-        What JSON can hold. The versions of the format and of sureline are added.
-    tensors : dict of arrays
-        Arrays of numbers by name. They are written as they are, in parts: none is copied whole.
-
-    Raises
-    ------
-    ModelFileError
-        If the file cannot be written; nothing is left behind.
+    It is written beside its target, brought to the disk and renamed, so that whoever opens the
+    target sees the old model or the new one. A link is followed; an existing file keeps its
+    permissions. The versions of the format and of sureline are added to the metadata. No array is
+    copied whole.
     """
     target = _target(path)
     text = dump_json({"format": FORMAT, "sureline": version("sureline"), **metadata})
@@ -112,11 +99,6 @@ def write(
             _write_contents(file, header, text, {name: tensors[name] for name in order})
     except OSError as problem:
         raise ModelFileError(f"{path} cannot be written: {_reason(problem)}") from None
-
-
-def dump_json(value: Any) -> str:
-    """`value` as JSON: the same text every time, ASCII only and without NaN."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
@@ -155,15 +137,9 @@ def _write_contents(file: BinaryIO, header: bytes, text: str, tensors: Mapping[s
     """The whole file; the checksum is put into the header once the data have gone by."""
     file.write(struct.pack("<Q", len(header)))
     file.write(header)
-    digests = {}
-    for name, tensor in tensors.items():
-        digest = hashlib.sha256()
-        for part in _parts(tensor):
-            file.write(part)
-            digest.update(part)
-        digests[name] = digest.hexdigest()
+    checksum = _checksum(text, tensors, file.write)
     file.seek(8 + header.index(b'"0000') + 1)
-    file.write(_checksum(text, tensors, digests).encode("ascii"))
+    file.write(checksum.encode("ascii"))
 
 
 def _parts(tensor: Array) -> Iterator[memoryview]:
@@ -178,16 +154,25 @@ def _parts(tensor: Array) -> Iterator[memoryview]:
             yield part.reshape(-1).view(np.uint8).data
 
 
-def _checksum(text: str, tensors: Mapping[str, Array], digests: Mapping[str, str]) -> str:
+def _checksum(
+    text: str, tensors: Mapping[str, Array], write: Callable[[memoryview], object] | None = None
+) -> str:
     """SHA-256 of the metadata and of each tensor's name, kind, shape and SHA-256, by name.
 
-    It does not depend on the order of the tensors in the file, nor on how the header is spaced.
+    It does not depend on the order of the tensors in the file, nor on how the header is spaced. The
+    bytes of the tensors are written on the way, if there is something to write them with.
     """
+    lines = dict[str, str]()
+    for name, tensor in tensors.items():
+        digest = hashlib.sha256()
+        for part in _parts(tensor):
+            digest.update(part)
+            if write is not None:
+                write(part)
+        lines[name] = dump_json([name, _kind(tensor), list(tensor.shape), digest.hexdigest()])
     whole = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        line = dump_json([name, _kind(tensor), list(tensor.shape), digests[name]])
-        whole.update(b"\n" + line.encode("ascii"))
+    for name in sorted(lines):
+        whole.update(b"\n" + lines[name].encode("ascii"))
     return whole.hexdigest()
 
 
@@ -202,68 +187,13 @@ def _kind(tensor: Array) -> str:
 def read(path: str | os.PathLike[str]) -> Opened:
     """Open a model file without reading its arrays.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    Opened
-        Its metadata, and its arrays by name. Those of large files are mapped: pages are read when
-        they are first used. Writing to an array changes neither the file nor what others see of it.
-
-    Raises
-    ------
-    ModelFileError
-        If there is no such file, or it is damaged, cut short, too new, or no sureline model.
+    Those of large files are mapped: pages are read when they are first used. Writing to an array
+    changes neither the file nor what others see of it.
     """
-    data = _contents(path)
-    size = len(data)
-    start = _header_end(path, data)
     try:
-        header = parse_json(data[8:start].decode("utf-8"))
-    except ValueError as problem:
-        _refuse(path, f"is not a sureline model: its header is no valid JSON ({problem})")
-    if not isinstance(header, dict):
-        _refuse(path, "is not a sureline model: its header is no JSON object")
-    text, checksum = _stored_text(path, header.pop("__metadata__", None))
-    metadata = _stored_metadata(path, text)
-    tensors: dict[str, Array] = {}
-    reached = 0
-    entries = {name: _entry(path, name, entry) for name, entry in header.items()}
-    for name, (kind, shape, begin, end) in sorted(entries.items(), key=lambda each: each[1][2:]):
-        if begin != reached:
-            _refuse(
-                path,
-                f"is damaged: the tensor {_short(name)} begins at byte {begin:,}, expected at byte "
-                f"{reached:,}",
-            )
-        if start + end > size:
-            _refuse(
-                path,
-                f"is cut short: the tensor {_short(name)} ends at byte {start + end:,}, the file "
-                f"at byte {size:,}",
-            )
-        if (start + begin) % kind.itemsize:
-            _refuse(path, f"is damaged: the tensor {_short(name)} is not aligned")
-        count = (end - begin) // kind.itemsize
-        flat: Array
-        if count:
-            flat = np.frombuffer(data, kind, count, start + begin)
-        else:
-            flat = np.empty(0, kind)
-        try:
-            tensors[name] = flat.reshape(shape)
-        except ValueError:  # an empty tensor with sides that NumPy cannot hold
-            _refuse(path, f"is damaged: the tensor {_short(name)} has the shape {_short(shape)}")
-        reached = end
-    if start + reached != size:
-        _refuse(
-            path,
-            f"is damaged: its tensors end at byte {start + reached:,}, the file at byte {size:,}",
-        )
-    return Opened(os.fspath(path), metadata, tensors, text, checksum)
+        return _read(path)
+    except ModelFileError as problem:
+        raise ModelFileError(f"{path} {problem}") from None
 
 
 def verify(path: str | os.PathLike[str]) -> Opened:
@@ -289,41 +219,29 @@ def verify(path: str | os.PathLike[str]) -> Opened:
     """
     opened = read(path)
     if opened.checksum is None:
-        _refuse(path, "has no checksum; save the model again to give it one")
-    digests = {}
-    for name, tensor in opened.tensors.items():
-        digest = hashlib.sha256()
-        for part in _parts(tensor):
-            digest.update(part)
-        digests[name] = digest.hexdigest()
-    if _checksum(opened.text, opened.tensors, digests) != opened.checksum:
-        _refuse(path, "is damaged: its contents do not match its checksum")
+        raise ModelFileError(f"{path} has no checksum; save the model again to give it one")
+    if _checksum(opened.text, opened.tensors) != opened.checksum:
+        raise ModelFileError(f"{path} is damaged: its contents do not match its checksum")
     return opened
 
 
-def parse_json(text: str) -> Any:
-    """What a JSON text says; no name may come twice in an object, and NaN is refused.
+# The messages of what follows are clauses about the file, which `read` names.
 
-    Raises
-    ------
-    ValueError
-        If the text is not such JSON, or nested too deeply.
-    """
+
+def _read(path: str | os.PathLike[str]) -> Opened:
+    data = _contents(path)
+    start = _header_end(data)
     try:
-        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a name comes twice in one object")
-    return made
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
+        header = parse_json(data[8:start].decode("utf-8"))
+    except ValueError as problem:
+        raise ModelFileError(
+            f"is not a sureline model: its header is no valid JSON ({problem})"
+        ) from None
+    if not isinstance(header, dict):
+        raise ModelFileError("is not a sureline model: its header is no JSON object")
+    text, checksum = _stored_text(header.pop("__metadata__", None))
+    metadata = _stored_metadata(text)
+    return Opened(os.fspath(path), metadata, _tensors(data, start, header), text, checksum)
 
 
 def _contents(path: str | os.PathLike[str]) -> mmap.mmap | bytearray:
@@ -331,111 +249,133 @@ def _contents(path: str | os.PathLike[str]) -> mmap.mmap | bytearray:
     try:
         kind = Path(path).stat().st_mode
         if not stat.S_ISREG(kind):  # before opening: a pipe would wait for a writer
-            _refuse(path, f"is not a sureline model: it is {_what(kind)}")
+            raise ModelFileError(f"is not a sureline model: it is {_what(kind)}")
         # Without waiting, whatever the path has become since it was looked at.
         flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
         with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 a descriptor
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
-                _refuse(path, f"is not a sureline model: it is {_what(found.st_mode)}")
+                raise ModelFileError(f"is not a sureline model: it is {_what(found.st_mode)}")
             if found.st_size == 0:
-                _refuse(path, "is not a sureline model: it is empty")
+                raise ModelFileError("is not a sureline model: it is empty")
             if found.st_size <= SMALL:
                 return bytearray(file.read(found.st_size))
             # From Python 3.13 on, a mapping need not keep the file's handle.
             options: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY, **options)
     except FileNotFoundError:
-        _refuse(path, "does not exist")
+        raise ModelFileError("does not exist") from None
     except (OSError, ValueError) as problem:
-        _refuse(path, f"cannot be read: {_reason(problem)}")
+        raise ModelFileError(f"cannot be read: {_reason(problem)}") from None
 
 
-def _header_end(path: str | os.PathLike[str], data: mmap.mmap | bytearray) -> int:
+def _header_end(data: mmap.mmap | bytearray) -> int:
     """Where the header ends and the tensors begin."""
     if len(data) < 9:
-        _refuse(path, "is not a sureline model: it has fewer than 9 bytes")
+        raise ModelFileError("is not a sureline model: it has fewer than 9 bytes")
     (length,) = struct.unpack("<Q", data[:8])
     if data[8:9] != b"{" or length > LONGEST_HEADER:
-        _refuse(path, "is not a sureline model: it does not begin as a safetensors file")
+        raise ModelFileError("is not a sureline model: it does not begin as a safetensors file")
     if 8 + length > len(data):
-        _refuse(
-            path,
-            f"is cut short: its header ends at byte {8 + length:,}, the file at byte {len(data):,}",
+        raise ModelFileError(
+            f"is cut short: its header ends at byte {8 + length:,}, the file at byte {len(data):,}"
         )
     return int(8 + length)
 
 
-def _stored_text(path: str | os.PathLike[str], found: Any) -> tuple[str, str | None]:
+def _stored_text(found: Any) -> tuple[str, str | None]:
     """The JSON string of metadata, and the checksum."""
     if not isinstance(found, dict) or not isinstance(found.get(KEY), str):
-        _refuse(path, "is not a sureline model: it is a safetensors file without our metadata")
+        raise ModelFileError(
+            "is not a sureline model: it is a safetensors file without our metadata"
+        )
     checksum = found.get(CHECKSUM)
     if not isinstance(checksum, str | None):
-        _refuse(path, "is damaged: its checksum is not a string")
+        raise ModelFileError("is damaged: its checksum is not a string")
     return found[KEY], checksum
 
 
-def _stored_metadata(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
+def _stored_metadata(text: str) -> dict[str, Any]:
     """The metadata, if they are of a format that we know."""
     try:
         metadata = parse_json(text)
     except ValueError as problem:
-        _refuse(path, f"is damaged: its metadata are no valid JSON ({problem})")
+        raise ModelFileError(f"is damaged: its metadata are no valid JSON ({problem})") from None
     if not isinstance(metadata, dict):
-        _refuse(path, "is damaged: its metadata are no JSON object")
+        raise ModelFileError("is damaged: its metadata are no JSON object")
     number: Any = metadata.get("format")
-    if not _is_whole(number) or number < 1:
-        _refuse(path, f"is damaged: its format is {_short(number)}, expected a number from 1")
+    if not is_whole(number, 1, LARGEST_SIZE):
+        raise ModelFileError(f"is damaged: its format is {short(number)}, expected a number from 1")
     if number > FORMAT:
-        writer = _short(metadata.get("sureline", "an unknown version"))
-        _refuse(
-            path,
-            f"has format {_short(number)}, written by sureline {writer}; this is sureline "
-            f"{version('sureline')}, which reads formats up to {FORMAT}: upgrade sureline",
+        writer = short(metadata.get("sureline", "an unknown version"))
+        raise ModelFileError(
+            f"has format {short(number)}, written by sureline {writer}; this is sureline "
+            f"{version('sureline')}, which reads formats up to {FORMAT}: upgrade sureline"
         )
     return metadata
 
 
-def _entry(
-    path: str | os.PathLike[str], name: str, entry: Any
-) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
+def _tensors(
+    data: mmap.mmap | bytearray, start: int, header: Mapping[str, Any]
+) -> dict[str, Array]:
+    """The arrays that the header describes, which must fill the file from `start` on."""
+    tensors, reached = dict[str, Array](), 0
+    entries = {name: _entry(name, entry) for name, entry in header.items()}
+    for name, (kind, shape, begin, end) in sorted(entries.items(), key=lambda each: each[1][2:]):
+        if begin != reached:
+            raise ModelFileError(
+                f"is damaged: the tensor {short(name)} begins at byte {begin:,}, expected at byte "
+                f"{reached:,}"
+            )
+        if start + end > len(data):
+            raise ModelFileError(
+                f"is cut short: the tensor {short(name)} ends at byte {start + end:,}, the file "
+                f"at byte {len(data):,}"
+            )
+        if (start + begin) % kind.itemsize:
+            raise ModelFileError(f"is damaged: the tensor {short(name)} is not aligned")
+        flat: Array = np.empty(0, kind)
+        if end > begin:
+            flat = np.frombuffer(data, kind, (end - begin) // kind.itemsize, start + begin)
+        try:
+            tensors[name] = flat.reshape(shape)
+        except ValueError:  # an empty tensor with sides that NumPy cannot hold
+            raise ModelFileError(
+                f"is damaged: the tensor {short(name)} has the shape {short(shape)}"
+            ) from None
+        reached = end
+    if start + reached != len(data):
+        raise ModelFileError(
+            f"is damaged: its tensors end at byte {start + reached:,}, the file at byte "
+            f"{len(data):,}"
+        )
+    return tensors
+
+
+def _entry(name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
     """A tensor's kind, shape, and where it begins and ends, which must agree with each other."""
+    tensor = f"is damaged: the tensor {short(name)}"
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        _refuse(path, f"is damaged: the tensor {_short(name)} is not described as it should be")
+        raise ModelFileError(f"{tensor} is not described as it should be")
     kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(kind, str) or kind not in DTYPES:
-        _refuse(
-            path,
-            f"is damaged: the tensor {_short(name)} is of kind {_short(kind)}; known are "
-            f"{', '.join(DTYPES)}",
-        )
-    if (
-        not isinstance(shape, list)
-        or len(shape) > MOST_DIMENSIONS
-        or not all(_is_whole(side) and side >= 0 for side in shape)
-    ):
-        _refuse(path, f"is damaged: the tensor {_short(name)} has the shape {_short(shape)}")
-    if (
-        not isinstance(offsets, list)
-        or len(offsets) != 2
-        or not all(_is_whole(offset) and offset >= 0 for offset in offsets)
-    ):
-        _refuse(path, f"is damaged: the tensor {_short(name)} lies at {_short(offsets)}")
+        raise ModelFileError(f"{tensor} is of kind {short(kind)}; known are {', '.join(DTYPES)}")
+    if not _are_sizes(shape) or len(shape) > MOST_DIMENSIONS:
+        raise ModelFileError(f"{tensor} has the shape {short(shape)}")
+    if not _are_sizes(offsets) or len(offsets) != 2:
+        raise ModelFileError(f"{tensor} lies at {short(offsets)}")
     begin, end = offsets
     made = np.dtype(DTYPES[kind])
     if end - begin != math.prod(shape) * made.itemsize:
-        _refuse(
-            path,
-            f"is damaged: the tensor {_short(name)} of kind {kind} and shape {_short(shape)} lies "
-            f"at {_short(offsets)}",
+        raise ModelFileError(
+            f"{tensor} of kind {kind} and shape {short(shape)} lies at {short(offsets)}"
         )
     return made, tuple(shape), begin, end
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether `value` is a whole number of a size that a file could hold."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+def _are_sizes(values: Any) -> bool:
+    """Whether this is a list of whole numbers from 0."""
+    return isinstance(values, list) and all(is_whole(value, 0, LARGEST_SIZE) for value in values)
 
 
 def _what(mode: int) -> str:
@@ -449,12 +389,3 @@ def _reason(problem: Exception) -> str:
     """Why the system refused, in its words."""
     words = getattr(problem, "strerror", None) or str(problem)
     return f"{words[:1].lower()}{words[1:]}"
-
-
-def _short(value: Any) -> str:
-    """`value` as a message shows it, however large or deep it is."""
-    return reprlib.repr(value)
-
-
-def _refuse(path: str | os.PathLike[str], what: str) -> NoReturn:
-    raise ModelFileError(f"{path} {what}")

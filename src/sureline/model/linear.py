@@ -7,7 +7,6 @@ classes are always reported as one score for the second, whether they share a co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +15,6 @@ from scipy.special import ndtr
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.features.rows import Rows
-from sureline.model.explanation import ClassExplanation, Contribution, Explanation
-from sureline.model.label_columns import columns_of, find_arrivals
 from sureline.model.learner import NEW, Examples, Floats, Integers, Learner, Turn, chances
 from sureline.model.lock import ReadWriteLock
 from sureline.model.predictions import Counts, Labels, Predictions, reported, winners
@@ -265,10 +262,11 @@ class LinearModel:
     def moments(self, rows: Rows) -> tuple[Floats, Floats]:
         """The means and standard deviations of scores, of shape (n,) or (n, n_classes)."""
         means, deviations = self.learner.moments(self.state, rows)
-        mean, deviation = self.by_class(means), self.by_class(deviations)
+        deviation = self.by_class(deviations)
         if deviation.shape[1] == 2:
-            return reported(mean), np.hypot(deviation[:, 0], deviation[:, 1])
-        return reported(mean), deviation[:, 0] if deviation.shape[1] == 1 else deviation
+            deviation = np.hypot(deviation[:, :1], deviation[:, 1:])
+        spread = deviation[:, 0] if deviation.shape[1] == 1 else deviation
+        return reported(self.by_class(means)), spread
 
     def probabilities(self, mean: Floats, deviation: Floats) -> Floats:
         """The probability of each class, from the moments: calibrated where the model is."""
@@ -289,30 +287,20 @@ class LinearModel:
 
     def predictions(self, rows: Rows) -> Predictions:
         """Labels with probabilities, margins and variances."""
-        count, n = self.classes.size, len(rows)
-        if not self.has_variance:
-            mean, deviation = self.scores(rows), None
+        count, every = self.classes.size, np.arange(len(rows))
+        deviation = None
+        if self.has_variance:
+            mean, deviation = self.moments(rows)
         else:
-            mean, deviation = (
-                self.by_class(each) for each in self.learner.moments(self.state, rows)
-            )
-        every = np.arange(n)
-        best = np.zeros(n, np.intp) if count == 1 else winners(mean)
-        if count <= 2:
-            score = reported(mean)
-            margin = np.abs(score) if count == 2 else score
-        else:
-            margin = mean[every, best]
+            mean = reported(self.scores(rows))
+        best = np.zeros(every.size, np.intp) if count == 1 else winners(mean)
+        margin = mean[every, best] if count > 2 else np.abs(mean) if count == 2 else mean
         label = self.classes[best]
         if deviation is None:
             return Predictions(label, None, margin, None, None)
-        if deviation.shape[1] == 2:
-            deviation = np.hypot(deviation[:, :1], deviation[:, 1:])
-        spread = deviation[:, 0] if deviation.shape[1] == 1 else deviation
-        chance = self.probabilities(reported(mean), spread)
-        won = best if count > 2 else np.zeros(n, np.intp)
-        variance = np.square(deviation[every, won])
-        return Predictions(label, chance[every, best], margin, variance, chance)
+        chance = self.probabilities(mean, deviation)
+        spread = deviation[every, best] if count > 2 else deviation
+        return Predictions(label, chance[every, best], margin, np.square(spread), chance)
 
     # -- what was learned ----------------------------------------------------------------------
 
@@ -353,65 +341,22 @@ class LinearModel:
         """The name of a feature: its number, where rows are numbers."""
         return str(feature)
 
-    def explain_row(
-        self,
-        rows: Rows,
-        names: Sequence[str],
-        top: int,
-        text: str = "",
-        places: dict[str, tuple[tuple[int, int], ...]] | None = None,
-    ) -> Explanation:
-        """What each feature of one row adds to each class's score.
 
-        Parameters
-        ----------
-        rows : Rows
-            One row.
-        names : sequence of str
-            The names of its features.
-        top : int
-            How many features to list per class, those that add or subtract most.
-        text : str, default=""
-            The text that the row comes from.
-        places : dict, default=None
-            Where in the text each feature occurs.
-        """
-        weighted = self.learner.weighed(self.state, rows)
-        size = int(rows.indptr[1])
-        indices, values = rows.indices[:size], weighted.data[:size].astype(np.float64)
-        means, variances = self.weights(indices)
-        start, start_variance = self.weights(np.array([-1]))
-        constant, classes = self.learner.constant, self.classes.tolist()
-        label = self.predict(rows).tolist()[0]
-        probabilities: list[float | None] = [None] * len(classes)
-        if self.has_variance:
-            probabilities = self.probabilities(*self.moments(rows))[0].tolist()
-        explained = dict[Any, ClassExplanation]()
-        for k, name in enumerate(classes):
-            shares = means[:, k] * values
-            order = np.argsort(-np.abs(shares), kind="stable")[:top]
-            features = tuple(
-                Contribution(
-                    names[j],
-                    float(means[j, k]),
-                    None if variances is None else float(variances[j, k]),
-                    float(values[j]),
-                    float(shares[j]),
-                    (places or {}).get(names[j], ()),
-                )
-                for j in order
-            )
-            variance = None
-            if variances is not None and start_variance is not None:
-                spread = variances[:, k] @ values**2
-                variance = float(spread + start_variance[0, k] * constant)
-            begin = float(start[0, k]) * constant
-            explained[name] = ClassExplanation(
-                probability=probabilities[k],
-                score=float(shares.sum() + begin),
-                variance=variance,
-                constant=begin,
-                features=features,
-                rest=float(shares.sum() - shares[order].sum()),
-            )
-        return Explanation(text, label, explained[label].probability, explained)
+def columns_of(y: Labels, labels: Labels) -> NDArray[np.intp]:
+    """The position of each of `y` among some labels; any position for one that is not there."""
+    order = np.argsort(labels)
+    return order[np.minimum(np.searchsorted(labels, y, sorter=order), labels.size - 1)]
+
+
+def find_arrivals(known: Labels, y: Labels) -> list[tuple[int, Labels]]:
+    """The labels in `y` that are not `known`, in order, each with its first row."""
+    if y.size == 1 and y.item() in known.tolist():
+        return []
+    unknown = np.arange(y.size)
+    if known.size:
+        unknown = np.flatnonzero(known[columns_of(y, known)] != y)
+    if not unknown.size:
+        return []
+    new, first_rows = np.unique(y[unknown], return_index=True)
+    order = np.argsort(first_rows)
+    return [(int(unknown[first_rows[k]]), new[k : k + 1]) for k in order]

@@ -138,51 +138,38 @@ class Loops(Scorer):
         """Learn two classes."""
         model = self._model(state, turn, state.table[:, :, 0])
         rule, longest = self._step_rule(state, turn), examples.rows.longest
-        failed: int
         if self.projection == rivals.SPHERICAL:
-            failed = LEARN_SPHERICAL.loop(self.dtype)(
-                examples, model, rule, self.rule.average, state.clock
-            )
-        elif self.projection == rivals.BEST:
-            failed = LEARN_EXACT.loop(self.dtype)(
-                examples, model, rule, self._exact, np.empty(longest + 1)
-            )
-        else:
-            failed = LEARN_DIAGONAL.loop(self.dtype)(
-                examples, model, rule, self.projection == rivals.L2, np.empty(longest)
-            )
-        return failed
+            learn = LEARN_SPHERICAL.loop(self.dtype)
+            return int(learn(examples, model, rule, self.rule.average, state.clock))
+        if self.projection == rivals.BEST:
+            learn = LEARN_EXACT.loop(self.dtype)
+            return int(learn(examples, model, rule, self._exact, np.empty(longest + 1)))
+        learn = LEARN_DIAGONAL.loop(self.dtype)
+        l2 = self.projection == rivals.L2
+        return int(learn(examples, model, rule, l2, np.empty(longest)))
 
     def _learn_many(self, state: State, examples: Examples, turn: Turn) -> int:
         """Learn many classes."""
         model, rule = self._model(state, turn), self._step_rule(state, turn)
-        scheme, columns, clock = self._many(state), state.table.shape[2], state.clock
-        exact, longest = self._exact, examples.rows.longest
-        failed: int
+        scheme, columns, longest = self._many(state), state.table.shape[2], examples.rows.longest
+        exact, used, clock = self._exact, state.used, state.clock
         if self.scheme == ONE_VS_REST:
-            failed = LEARN_ONE_VS_REST.loop(self.dtype)(
-                examples, model, rule, exact, scheme, state.used, clock,
-                class_buffers(longest, columns, 0),
-            )  # fmt: skip
-        else:
-            several = 1 if self.scheme == "sequential" else scheme.competitors
-            failed = rivals.LEARN_RIVALS.loop(self.dtype)(
-                examples, model, rule, exact, self._joint, scheme, state.used, clock,
-                class_buffers(longest, columns, several),
-            )  # fmt: skip
-        return failed
+            learn, buffers = LEARN_ONE_VS_REST.loop(self.dtype), class_buffers(longest, columns, 0)
+            return int(learn(examples, model, rule, exact, scheme, used, clock, buffers))
+        several = 1 if self.scheme == "sequential" else scheme.competitors
+        learn, joint = rivals.LEARN_RIVALS.loop(self.dtype), self._joint
+        buffers = class_buffers(longest, columns, several)
+        return int(learn(examples, model, rule, exact, joint, scheme, used, clock, buffers))
 
     def _learn_custom(self, state: State, examples: Examples) -> int:
         """Learn with a rule that brings its own row functions."""
         model = self._model(state, AGAIN)
-        failed: int
         if not state.wide:
-            failed = LEARN_CUSTOM.loop(self.dtype)(examples, model, self._custom, state.clock)
-        else:
-            rest = self.scheme == ONE_VS_REST
-            kernel = LEARN_CUSTOM_ONE_VS_REST if rest else LEARN_CUSTOM_RIVALS
-            failed = kernel.loop(self.dtype)(examples, model, self._custom, state.used, state.clock)
-        return failed
+            learn = LEARN_CUSTOM.loop(self.dtype)
+            return int(learn(examples, model, self._custom, state.clock))
+        rest = self.scheme == ONE_VS_REST
+        learn = (LEARN_CUSTOM_ONE_VS_REST if rest else LEARN_CUSTOM_RIVALS).loop(self.dtype)
+        return int(learn(examples, model, self._custom, state.used, state.clock))
 
     def _learn_full(self, state: State, examples: Examples, turn: Turn) -> int:
         """Learn with a full covariance."""
@@ -190,48 +177,39 @@ class Loops(Scorer):
         rule = self._step_rule(state, turn, FULL_FLOOR * self.initial_variance)
         below = RESCALE * self.initial_variance if self.rule.scale_free else 0.0
         size, _, columns = state.table.shape
-        failed: int
+        several = state.wide and self.scheme != ONE_VS_REST
+        buffers = full_buffers(size, 2 if several else 1, self.dtype)
         if not state.wide:
-            buffers = full_buffers(size, 1, self.dtype)
-            failed = LEARN_FULL.loop(self.dtype)(examples, model, rule, below, buffers)
-        elif self.scheme == ONE_VS_REST:
-            buffers = full_buffers(size, 1, self.dtype)
-            failed = LEARN_FULL_ONE_VS_REST.loop(self.dtype)(
-                examples, model, rule, below, state.used, buffers
-            )
-        else:
-            buffers, competitors = full_buffers(size, 2, self.dtype), self.competitors
-            failed = LEARN_FULL_RIVALS.loop(self.dtype)(
-                examples, model, rule, below, state.used, min(competitors, columns), buffers
-            )
-        return failed
+            return int(LEARN_FULL.loop(self.dtype)(examples, model, rule, below, buffers))
+        if not several:
+            learn = LEARN_FULL_ONE_VS_REST.loop(self.dtype)
+            return int(learn(examples, model, rule, below, state.used, buffers))
+        learn, competitors = LEARN_FULL_RIVALS.loop(self.dtype), min(self.competitors, columns)
+        return int(learn(examples, model, rule, below, state.used, competitors, buffers))
 
     def _learn_informed(self, state: State, examples: Examples, turn: Turn) -> int:
         """Learn under an informed prior, with a calibrator, or both."""
-        model, rule, prior = (
-            self._model(state, turn),
-            self._step_rule(state, turn),
-            self._prior(turn),
-        )
-        longest, columns = examples.rows.longest, state.table.shape[2]
+        model, rule = self._model(state, turn), self._step_rule(state, turn)
+        prior, longest, columns = self._prior(turn), examples.rows.longest, state.table.shape[2]
         fast = self.projection == rivals.KL
-        failed: int
         if not state.wide and fast:
-            failed = LEARN_TWO.loop(self.dtype)(
-                examples, model, rule, prior, two_buffers(longest, self.informed)
-            )
-        elif not state.wide:
-            failed = LEARN_TWO_COPIED.loop(self.dtype)(
-                examples, model, rule, self._exact, prior, self.projection,
-                row_copy(longest, 1), np.empty(longest + 1),
+            two = two_buffers(longest, self.informed)
+            return int(LEARN_TWO.loop(self.dtype)(examples, model, rule, prior, two))
+        if not state.wide:
+            learn, copied = LEARN_TWO_COPIED.loop(self.dtype), row_copy(longest, 1)
+            return int(
+                learn(
+                    examples, model, rule, self._exact, prior, self.projection, copied,
+                    np.empty(longest + 1),
+                )
             )  # fmt: skip
-        elif self.scheme == ONE_VS_REST and fast:
-            buffers = rest_buffers(longest, columns, self.informed)
-            failed = LEARN_REST.loop(self.dtype)(examples, model, rule, prior, state.used, buffers)
-        else:
-            scheme = self._many(state)
-            failed = LEARN_MANY_COPIED.loop(self.dtype)(
+        if self.scheme == ONE_VS_REST and fast:
+            rest = rest_buffers(longest, columns, self.informed)
+            return int(LEARN_REST.loop(self.dtype)(examples, model, rule, prior, state.used, rest))
+        learn, scheme = LEARN_MANY_COPIED.loop(self.dtype), self._many(state)
+        return int(
+            learn(
                 examples, model, rule, self._exact, self._joint, scheme, prior, state.used,
                 row_copy(longest, columns), class_buffers(longest, columns, scheme.competitors),
-            )  # fmt: skip
-        return failed
+            )
+        )  # fmt: skip

@@ -44,9 +44,9 @@ class Predictions(NamedTuple):
 
 
 def winners(scores: Floats) -> NDArray[np.intp]:
-    """The class of the highest score in each row; of equal ones, the first."""
-    if scores.shape[1] == 1:
-        return (scores[:, 0] > 0).astype(np.intp)
+    """The class of the highest score in each row, as reported or by class; the first of equals."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        return (scores.reshape(-1) > 0).astype(np.intp)
     return np.asarray(np.argmax(scores, axis=1))
 
 

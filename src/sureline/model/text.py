@@ -13,7 +13,7 @@ from sureline.features.hashing import Hashing
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts, Tokenizer
 from sureline.features.vocabulary import KEPT_SHARE, Vocabulary, largest
-from sureline.model.explanation import Explanation, FeatureWeight, lower_bound
+from sureline.model.explanation import Explanation, FeatureWeight, explain_row, lower_bound
 from sureline.model.learner import Floats, Learner
 from sureline.model.linear import LinearModel
 from sureline.model.predictions import Labels
@@ -163,7 +163,7 @@ class TextModel(LinearModel):
             tokens = self.tokenizer.read(texts)
             places = _places(texts[0].as_py(), tokens, self.tokenizer)
             names = self._spelled(tokens)
-            return self.explain_row(self.rows(tokens), names, top, text, places)
+            return explain_row(self, self.rows(tokens), names, top, text, places)
 
     def _spelled(self, tokens: TokenizedTexts) -> list[str]:
         """The names of one text's features, as the text has them, without those left out."""

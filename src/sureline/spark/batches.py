@@ -18,17 +18,7 @@ INPUT, LABEL, WEIGHT = "input", "label", "weight"
 
 
 def drop_missing(batch: pa.RecordBatch, invalid: str, names: dict[str, str]) -> pa.RecordBatch:
-    """The complete rows of a batch.
-
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        Rows.
-    invalid : {"error", "skip", "keep"}
-        Whether a missing value is an error.
-    names : dict
-        The user's names of the columns.
-    """
+    """The complete rows of a batch; `names` are the user's names of its columns."""
     complete = None
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         valid = column.is_valid()
@@ -48,14 +38,8 @@ def drop_missing(batch: pa.RecordBatch, invalid: str, names: dict[str, str]) -> 
 def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
     """Complete rows as the library takes them.
 
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        The column ``input`` of texts or vectors and, where there are any, ``label`` and ``weight``.
-    features : int or None
-        How many numbers every vector must have; None for texts.
-    source : str
-        The name of these rows in messages.
+    `features` is how many numbers every vector must have, None for texts; messages name the rows by
+    `source`.
     """
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     weight = given.get(WEIGHT)
@@ -73,17 +57,7 @@ def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
 
 
 def as_matrix(vectors: pa.StructArray, features: int, source: str) -> Any:
-    """Spark's vectors as a sparse matrix.
-
-    Parameters
-    ----------
-    vectors : pyarrow.StructArray
-        With the fields type (0 for sparse), size, indices and values, and no nulls.
-    features : int
-        How many numbers every vector must have.
-    source : str
-        The name of these rows in messages.
-    """
+    """Spark's vectors, structs of type (0 for sparse), size, indices and values, as a matrix."""
     kind, size, indices, values = vectors.flatten()
     sparse = kind.to_numpy(zero_copy_only=False) == 0
     lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -102,15 +76,7 @@ def as_matrix(vectors: pa.StructArray, features: int, source: str) -> Any:
 
 
 def check_labels(labels: pa.Array, classes: NDArray[Any]) -> None:
-    """Refuse labels that are not among the classes.
-
-    Parameters
-    ----------
-    labels : pyarrow.Array
-        Labels.
-    classes : array
-        All classes.
-    """
+    """Refuse labels that are not among the classes."""
     found = np.unique(as_labels(labels))
     unknown = found[~np.isin(found, classes)]
     if unknown.size:

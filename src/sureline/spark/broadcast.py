@@ -20,13 +20,7 @@ KEPT = 4  # model files that an executor keeps; a worker that has mapped a file 
 
 
 class PickledAsFile:
-    """A model that is pickled as its file; unpickling gives the model.
-
-    Parameters
-    ----------
-    model : classifier
-        A fitted sureline classifier, as it is now: what it learns later is not sent.
-    """
+    """A classifier, as it is now, that is pickled as its file; unpickling gives the classifier."""
 
     def __init__(self, model: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -39,15 +33,7 @@ class PickledAsFile:
 
 
 def unpickle(name: str, content: bytes) -> Any:
-    """The model in the bytes of a model file.
-
-    Parameters
-    ----------
-    name : str
-        A name that no other model has.
-    content : bytes
-        The model file.
-    """
+    """The model in the bytes of a model file; no other model has this name."""
     folder = scratch_folder("sureline-models")
     path = folder / f"{name}.sureline"
     if path.exists():

@@ -9,13 +9,7 @@ from pathlib import Path
 
 
 def scratch_folder(name: str) -> Path:
-    """A folder that the workers of this executor share.
-
-    Parameters
-    ----------
-    name : str
-        The name of the folder.
-    """
+    """A folder that the workers of this executor share."""
     given = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     folder = Path(given or tempfile.gettempdir()) / "python" / name
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,19 +18,7 @@ from sureline.spark.params import DEFAULT_RULE, RULE, TEXT, Parameters
 def initial_model(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any:
     """A classifier with the parameters of a stage that knows all classes.
 
-    Parameters
-    ----------
-    stage : Parameters
-        The stage.
-    classes : array
-        All labels.
-    features : int or None
-        How many numbers a vector has; None for texts.
-
-    Returns
-    -------
-    TextClassifier or OnlineClassifier
-        The classifier.
+    `features` is how many numbers a vector has, None for texts.
     """
     online = _online_classifier(stage)
     if features is not None:
@@ -44,14 +32,7 @@ def initial_model(stage: Parameters, classes: NDArray[Any], features: int | None
 def add_classes(classifier: Any, classes: NDArray[Any], features: int = 1) -> Any:
     """Make classes known to a classifier, by a row of weight 0, from which nothing is learned.
 
-    Parameters
-    ----------
-    classifier : TextClassifier or OnlineClassifier
-        The classifier, which is changed.
-    classes : array
-        The labels.
-    features : int, default=1
-        How many numbers a vector has, if the classifier is new and takes vectors.
+    `features` is how many numbers a vector has, for a new classifier that takes vectors.
     """
     row: Any = [""]
     if not isinstance(classifier, TextClassifier):

@@ -31,13 +31,7 @@ MOST_CLASSES = 2**16
 
 
 def check_classic(frame: Any) -> None:
-    """Refuse a session of Spark Connect, which has no broadcasts.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The user's data.
-    """
+    """Refuse a session of Spark Connect, which has no broadcasts."""
     if not is_classic(frame):
         raise InvalidParameter(
             "sureline.spark needs a classic Spark session, because models are broadcast; got a "
@@ -47,15 +41,7 @@ def check_classic(frame: Any) -> None:
 
 
 def column(frame: DataFrame, name: str) -> Column:
-    """A column of a DataFrame; an error if there is none of this name.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The data.
-    name : str
-        The column's name; dots are part of it.
-    """
+    """A column of a DataFrame, or an error if there is none; dots are part of its name."""
     if name not in frame.columns:
         raise DataError(
             f"there is no column {name!r}; there are {', '.join(map(repr, frame.columns))}"
@@ -65,15 +51,7 @@ def column(frame: DataFrame, name: str) -> Column:
 
 
 def check_input(stage: Parameters, frame: DataFrame) -> None:
-    """Refuse a column that does not hold what the stage reads, texts or vectors.
-
-    Parameters
-    ----------
-    stage : Parameters
-        The stage.
-    frame : DataFrame
-        The data.
-    """
+    """Refuse a column that does not hold what the stage reads, texts or vectors."""
     name = stage.input_column
     column(frame, name)
     kind, texts = frame.schema[name].dataType, stage.reads_texts
@@ -85,15 +63,7 @@ def check_input(stage: Parameters, frame: DataFrame) -> None:
 
 
 def label_kind(frame: DataFrame, name: str) -> str:
-    """The type of the labels: string, bigint, double or boolean.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The data.
-    name : str
-        The column of labels.
-    """
+    """The type that labels are read as: string, bigint, double or boolean."""
     column(frame, name)
     kind = frame.schema[name].dataType
     for types, read in (
@@ -113,23 +83,10 @@ def label_kind(frame: DataFrame, name: str) -> str:
 def prepare(
     stage: Parameters, frame: DataFrame, shuffle: bool = True
 ) -> tuple[DataFrame, dict[str, str]]:
-    """The columns that training reads, shuffled if the stage says so, and the user's names of them.
+    """The columns that training reads, ``input``, ``label`` and perhaps ``weight``.
 
-    Parameters
-    ----------
-    stage : Parameters
-        The stage.
-    frame : DataFrame
-        The user's data.
-    shuffle : bool, default=True
-        Whether to shuffle as the stage says; streams are shuffled batch by batch.
-
-    Returns
-    -------
-    prepared : DataFrame
-        The columns ``input``, ``label`` and, if examples have weights, ``weight``.
-    names : dict
-        The user's names of these columns.
+    They are shuffled if the stage says so; streams are shuffled batch by batch. Also returns the
+    user's names of these columns.
     """
     check_input(stage, frame)
     label = stage.getOrDefault("labelCol")
@@ -165,13 +122,7 @@ def _shuffled(stage: Parameters, prepared: DataFrame) -> DataFrame:
 
 
 def find_classes(prepared: DataFrame) -> NDArray[Any]:
-    """All labels of the data, sorted.
-
-    Parameters
-    ----------
-    prepared : DataFrame
-        What `prepare` returns.
-    """
+    """All labels of prepared data, sorted."""
     labels = prepared.select(LABEL).where(sql.col(LABEL).isNotNull()).distinct()
     found = [row[0] for row in labels.limit(MOST_CLASSES + 1).collect()]
     if len(found) > MOST_CLASSES:
@@ -182,15 +133,7 @@ def find_classes(prepared: DataFrame) -> NDArray[Any]:
 
 
 def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
-    """Labels, sorted, of the type of the column of labels.
-
-    Parameters
-    ----------
-    labels : sequence
-        Labels.
-    prepared : DataFrame
-        What `prepare` returns.
-    """
+    """Labels, sorted, of the type of the column of labels in prepared data."""
     kind = prepared.schema[LABEL].dataType.simpleString()
     read: Any = {"string": str, "bigint": int, "double": float, "boolean": bool}[kind]
     for label in labels:
@@ -206,15 +149,7 @@ def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
 
 
 def count_features(prepared: DataFrame, name: str) -> int:
-    """How many numbers each vector has, judging by the first.
-
-    Parameters
-    ----------
-    prepared : DataFrame
-        What `prepare` returns.
-    name : str
-        The user's name of the column of vectors.
-    """
+    """How many numbers each vector has, judging by the first; `name` is the user's column."""
     first = prepared.select(INPUT).where(sql.col(INPUT).isNotNull()).first()
     if first is None:
         raise DataError(f"the column {name!r} holds no vector")

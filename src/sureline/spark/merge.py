@@ -51,27 +51,10 @@ def learn_round(
 ) -> tuple[Any, Counters]:
     """Learn all partitions, each from the same model, and merge their models.
 
-    Parameters
-    ----------
-    start : classifier
-        The model to start from. It knows all classes and is not changed.
-    frame : DataFrame
-        The columns ``input``, ``label`` and, if examples have weights, ``weight``.
-    how : {"kl", "mean", "product", "product-prior"}
-        How the partitions' models are merged.
-    invalid : {"error", "skip", "keep"}, default="error"
-        Whether a missing value is an error, or leaves the row out.
-    again : bool, default=False
-        Whether an earlier round has learned these rows, so that no new feature gets a column.
-    names : dict, default=None
-        The user's names of the columns.
-
-    Returns
-    -------
-    model : classifier
-        The merged model, of the class of the start.
-    counters : Counters
-        What the partitions have counted.
+    `start` knows all classes and is not changed. `frame` has the columns ``input``, ``label`` and,
+    if examples have weights, ``weight``; `names` are the user's names of these. With `again`, an
+    earlier round has learned these rows, so that no new feature gets a column. Returns the merged
+    model, of the class of the start, and what the partitions have counted.
     """
     learner = start.model_.learner
     check_how(learner, how, "SurelineClassifier")
@@ -95,13 +78,7 @@ def learn_round(
 
 
 def default_how(model: Any) -> How:
-    """How partitions are merged unless the user says otherwise.
-
-    Parameters
-    ----------
-    model : classifier
-        A model of the kind that partitions train.
-    """
+    """How partitions are merged unless the user says otherwise."""
     return "product-prior" if model.has_variance else "mean"
 
 
@@ -110,11 +87,6 @@ def later_how(how: How) -> How:
 
     Such partitions correct the same mistakes. Adding up their changes makes the step as many times
     too long as there are partitions; the mean of their models does not.
-
-    Parameters
-    ----------
-    how : {"kl", "mean", "product", "product-prior"}
-        How the first round is merged.
     """
     return "kl" if how in ("product", "product-prior") else how
 
@@ -122,14 +94,7 @@ def later_how(how: How) -> How:
 def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
     """The classifier that follows from a start and the sums of what partitions have added.
 
-    Parameters
-    ----------
-    start : classifier
-        The model that all partitions started from; it is not changed.
-    how : {"kl", "mean", "product", "product-prior"}
-        How the partitions' models are merged.
-    rows : SummedRows
-        The sums, which are used up.
+    The start is not changed; the sums are used up.
     """
     begun = start.model_
     state, learner, columns = begun.state, begun.learner, getattr(begun, "columns", None)
@@ -259,15 +224,7 @@ def _add_names(columns: Hashing, rows: SummedRows, learner: Learner, state: Stat
 
 
 def warn_about_rows(counters: Counters, owner: str) -> None:
-    """Warn about rows with missing values, and about data sorted by label.
-
-    Parameters
-    ----------
-    counters : Counters
-        What the partitions of a round have counted.
-    owner : str
-        The class that the warnings name.
-    """
+    """Warn about rows with missing values, and about data sorted by label."""
     if counters.incomplete:
         warnings.warn(
             f"{owner}: {counters.incomplete:,} rows were left out, because their text, vector, "
@@ -296,13 +253,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def worker_error(error: Exception) -> Exception | None:
-    """The error of this library that a worker raised, if there is one.
-
-    Parameters
-    ----------
-    error : Exception
-        What Spark has raised on the driver.
-    """
+    """The error of this library that a worker raised, if there is one."""
     for line in str(error).splitlines():
         name, _, message = line.strip().partition(": ")
         if name in ERRORS and message:

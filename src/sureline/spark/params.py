@@ -60,19 +60,7 @@ def as_number_or_auto(value: Any) -> Any:
 
 
 def camel(name: str) -> str:
-    """A name as Spark spells it.
-
-    Parameters
-    ----------
-    name : str
-        A name as Python spells it.
-
-    Examples
-    --------
-    >>> from sureline.spark.params import camel
-    >>> camel("initial_variance")
-    'initialVariance'
-    """
+    """A name as Spark spells it: ``initialVariance`` for ``initial_variance``."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
@@ -148,13 +136,7 @@ TEXT: dict[str, Any] = {name: _of_option(option) for name, option in declared(Te
 
 
 def with_accessors(cls: C) -> C:
-    """Give a class a ``setName`` and a ``getName`` for each of its parameters.
-
-    Parameters
-    ----------
-    cls : type
-        A class of parameters; methods that it has already are left alone.
-    """
+    """Give a class a ``setName`` and a ``getName`` for each parameter, if it has none."""
     for known in {**RULE, **TEXT}.values():
         setattr(cls, known.name, known)
     found = [each for name in dir(cls) if isinstance(each := getattr(cls, name), Param)]

@@ -28,22 +28,11 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class PartitionTask:
-    """How to learn a partition.
+    """How to learn a partition, from the broadcast model `start`.
 
-    Parameters
-    ----------
-    start : pyspark Broadcast
-        The model that the round starts from.
-    how : {"kl", "mean", "product", "product-prior"}
-        How the partitions' models will be merged.
-    sums : tuple of str
-        The names of the sums of a weight.
-    again : bool
-        Whether an earlier round has learned these rows, so that no new feature gets a column.
-    invalid : {"error", "skip", "keep"}
-        What to do about missing values.
-    names : dict
-        The user's names of the columns.
+    `how` is the way in which the partitions' models will be merged, and `sums` are the names of the
+    sums of a weight. With `again`, an earlier round has learned these rows, so that no new feature
+    gets a column. `names` are the user's names of the columns.
     """
 
     start: Any
@@ -54,18 +43,7 @@ class PartitionTask:
     names: dict[str, str]
 
     def learn(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Learn the rows of a partition in order, and emit what was learned.
-
-        Parameters
-        ----------
-        batches : iterator of pyarrow.RecordBatch
-            The rows.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            Rows to be summed; none if the partition is empty.
-        """
+        """Learn the rows of a partition in order, and emit rows to be summed."""
         start = self.start.value
         model = copy.deepcopy(start)
         trainer, turn = StreamTrainer(model), AGAIN if self.again else NEW
@@ -98,19 +76,7 @@ class PartitionTask:
 
 
 class Changes:
-    """What a model has learned since its start, as rows to be summed.
-
-    Parameters
-    ----------
-    start : LinearModel
-        What the model started from.
-    model : LinearModel
-        What it has become.
-    how : {"kl", "mean", "product", "product-prior"}
-        How models will be merged.
-    write : RowWriter
-        Makes the rows.
-    """
+    """What a linear model has learned since its start, as rows to be summed."""
 
     def __init__(self, start: Any, model: Any, how: How, write: RowWriter) -> None:
         self._start, self._model, self._how, self._write = start, model, how, write

@@ -22,13 +22,7 @@ KEPT = 2  # models of a stream; somebody may just be reading the older one
 class ModelStore:
     """A folder of model files, on a file system that Spark knows.
 
-    Parameters
-    ----------
-    context : SparkContext
-        The context, whose settings say how to reach the file system.
-    folder : str
-        The folder, such as ``hdfs://host/models`` or a local path; without a scheme it is on the
-        file system that Spark uses by default.
+    Without a scheme such as ``hdfs://`` it is on the file system that Spark uses by default.
     """
 
     def __init__(self, context: SparkContext, folder: str) -> None:
@@ -40,17 +34,7 @@ class ModelStore:
         return self._new_path(self._folder, name)
 
     def put(self, model: Any, name: str, notes: dict[str, Any] | None = None) -> None:
-        """Write a model under a name, all of it or nothing.
-
-        Parameters
-        ----------
-        model : classifier
-            The model.
-        name : str
-            The name of the file; an existing one is replaced.
-        notes : dict, default=None
-            What else to write to the file.
-        """
+        """Write a model under a name, all of it or nothing; an existing one is replaced."""
         unfinished = self._path(f".{name}.{secrets.token_hex(4)}.tmp")
         with tempfile.TemporaryDirectory() as folder:
             local = Path(folder) / name
@@ -65,18 +49,7 @@ class ModelStore:
             raise ModelFileError(f"{target.toString()} cannot be written")
 
     def get(self, name: str) -> Any:
-        """Read the model under a name.
-
-        Parameters
-        ----------
-        name : str
-            The name of the file.
-
-        Returns
-        -------
-        classifier
-            The model.
-        """
+        """Read the model under a name."""
         path = self._path(name)
         if not self._files.exists(path):
             raise ModelFileError(f"there is no file {path.toString()}")
@@ -95,15 +68,7 @@ class ModelStore:
         return sorted(int(match[1]) for name in names if (match := BATCH.fullmatch(name)))
 
     def put_batch(self, model: Any, batch: int) -> None:
-        """Write the model after a batch, and remove all older ones but the last.
-
-        Parameters
-        ----------
-        model : classifier
-            The model.
-        batch : int
-            The number of the batch.
-        """
+        """Write the model after a batch, and remove all older ones but the last."""
         self.put(model, f"batch-{batch}.sureline", {"batch": batch})
         for old in self.batches()[:-KEPT]:
             self._files.delete(self._path(f"batch-{old}.sureline"), False)

@@ -26,18 +26,9 @@ VECTOR = (
 
 @dataclass(frozen=True)
 class PredictionTask:
-    """How to predict a column.
+    """How to predict a column, by the user's `name` of it, with a broadcast model.
 
-    Parameters
-    ----------
-    model : pyspark Broadcast
-        The classifier.
-    outputs : tuple of str
-        Which of ``prediction``, ``probability`` and ``raw`` to predict.
-    invalid : {"error", "skip", "keep"}
-        What to do about missing values.
-    name : str
-        The user's name of the column.
+    `outputs` are some of ``prediction``, ``probability`` and ``raw``.
     """
 
     model: Any
@@ -46,24 +37,12 @@ class PredictionTask:
     name: str
 
     def predict_texts(self, batches: Iterator[pd.Series]) -> Iterator[pd.DataFrame]:
-        """Predictions for texts.
-
-        Parameters
-        ----------
-        batches : iterator of Series
-            The texts.
-        """
+        """Predictions for texts."""
         for texts in batches:
             yield self._predict(pa.array(texts, pa.large_string(), from_pandas=True))
 
     def predict_vectors(self, batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Predictions for vectors.
-
-        Parameters
-        ----------
-        batches : iterator of DataFrame
-            The fields of Spark's vectors; a row without values is missing.
-        """
+        """Predictions for the fields of vectors; a row without values is missing."""
         for vectors in batches:
             columns = [pa.array(vectors[f.name], f.type, from_pandas=True) for f in VECTOR]
             missing = columns[-1].is_null()

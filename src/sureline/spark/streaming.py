@@ -30,18 +30,9 @@ MODELS_FOLDER, QUERY_FOLDER = "models", "query"
 
 
 class BatchTrainer:
-    """Learns the batches of a stream into a model.
+    """Learns the batches of a stream into a model, unless the store has a later one.
 
-    Parameters
-    ----------
-    stage : Parameters
-        The names of the columns, and what to do about missing values.
-    model : classifier
-        The model to start from, if the store has none.
-    store : ModelStore
-        Where the model is written after each batch.
-    publish : callable
-        Called with every new model.
+    The model is written to the store after each batch, and `publish` is called with it.
     """
 
     def __init__(
@@ -61,15 +52,7 @@ class BatchTrainer:
             publish(found)
 
     def learn(self, frame: DataFrame, batch: int) -> None:
-        """Learn a batch, unless that has been done.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            The rows of the batch.
-        batch : int
-            Its number.
-        """
+        """Learn a batch, unless that has been done."""
         if batch <= self.done:
             return
         prepared, names = prepare(self._stage, frame)
@@ -116,29 +99,10 @@ def learn_stream(
     name: str | None,
     publish: Callable[[Any], None],
 ) -> StreamingQuery:
-    """Start a query that learns a stream into a model.
+    """Start a query that learns a stream into a model, or into the one in the checkpoint.
 
-    Parameters
-    ----------
-    stage : Parameters
-        The names of the columns, and what to do about missing values.
-    model : classifier
-        The model to start from, if the checkpoint has none.
-    stream : DataFrame
-        A stream with labels.
-    checkpoint : str
-        A folder for the model and for what Spark stores about the query.
-    trigger : dict or None
-        What ``DataStreamWriter.trigger`` takes; None for a batch whenever there are new rows.
-    name : str or None
-        The name of the query.
-    publish : callable
-        Called with every new model.
-
-    Returns
-    -------
-    StreamingQuery
-        The query, running.
+    The checkpoint is a folder for the model and for what Spark stores about the query; `publish` is
+    called with every new model.
     """
     folder = checkpoint.rstrip("/")
     if not folder:

@@ -129,13 +129,7 @@ def _packed(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 class SummedRows:
-    """The summed rows of all partitions, by kind.
-
-    Parameters
-    ----------
-    packed : iterable of bytes
-        What `pack` has made of them.
-    """
+    """The summed rows of all partitions, as `pack` has packed them, by kind."""
 
     def __init__(self, packed: Iterable[bytes]) -> None:
         self._parts: dict[int, list[tuple[Array, Array, Array]]] = {kind: [] for kind in Kind}

@@ -13,7 +13,12 @@ from sureline.data.label_values import read_label
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
 from sureline.features.rows import Rows
-from sureline.model.explanation import Contribution, Explanation, spread_over_words
+from sureline.model.explanation import (
+    Contribution,
+    Explanation,
+    explain_row,
+    spread_over_words,
+)
 from sureline.model.linear import LinearModel
 
 WORD = re.compile(r"\w+")
@@ -137,7 +142,7 @@ def _explain_numbers(model: Any, text: str) -> Explanation:
     indices, values = _read_numbers(text)
     rows = Rows(np.array([0, indices.size]), indices.astype(np.int32), values.astype(model.dtype))
     padded: LinearModel = model.model_.padded(int(indices.max(initial=-1)) + 1)
-    return padded.explain_row(rows, [str(index) for index in indices.tolist()], top=2**31)
+    return explain_row(padded, rows, [str(index) for index in indices.tolist()], top=2**31)
 
 
 def _read_numbers(text: str) -> tuple[Any, Any]:

@@ -30,7 +30,6 @@ from sureline.model.serialize.fields import (
     Json,
     Tensors,
     member,
-    text_of,
     whole,
 )
 from sureline.model.serialize.labels import labels_from_json, labels_to_json
@@ -167,7 +166,7 @@ def text_from_parts(
         raise ModelFileError(f"its parameters do not exist: {problem}") from None
     columns = _columns(classifier, member(metadata, "columns", dict), tensors)
     stored = member(metadata, "online", dict)
-    kind = class_named(text_of(stored, "estimator"))
+    kind = class_named(member(stored, "estimator", str))
     if not issubclass(kind, OnlineClassifier):
         raise ModelFileError(f"its weights are those of a {kind.__name__}")
     estimator = parameters_from_json(kind, member(stored, "parameters", dict))
@@ -195,7 +194,7 @@ def _columns(
     naming: bool = True,
 ) -> Vocabulary | Hashing:
     """The columns, if the tensors are what they should be."""
-    if text_of(fields, "kind") != model.features:
+    if member(fields, "kind", str) != model.features:
         raise ModelFileError("its columns are not of the kind that its parameters say")
     ends, letters = _tensor(tensors, "name_ends", "int64"), _tensor(tensors, "names", "uint8")
     if ends.size and not (

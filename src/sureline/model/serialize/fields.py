@@ -1,17 +1,19 @@
-"""Single fields of a model file's metadata, checked."""
+"""The metadata of a model file: JSON, and its single fields, checked."""
 
 from __future__ import annotations
 
+import json
 import math
 import reprlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from numpy.typing import NDArray
 
 from sureline.errors import ModelFileError
 
 Json = Any
+T = TypeVar("T")
 Array = NDArray[Any]
 Tensors = dict[str, Array]
 
@@ -20,22 +22,36 @@ MOST_FEATURES = 2**31 - 2  # feature numbers are int32
 GROWTH = 1024  # a file may expand to so many times its size when it is opened
 
 
-def member(fields: Mapping[str, Json], name: str, kind: type) -> Any:
+def dump_json(value: Any) -> str:
+    """`value` as JSON: the same text every time, ASCII only and without NaN."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def parse_json(text: str) -> Any:
+    """What a JSON text says; no name may come twice in an object, and NaN is a ValueError."""
+    try:
+        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name comes twice in one object")
+    return made
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def member(fields: Mapping[str, Json], name: str, kind: type[T]) -> T:
     """The field `name`, which must be of this kind."""
     value = fields.get(name)
     if type(value) is not kind:
         raise ModelFileError(f"its {name} is {short(value)}, expected a {kind.__name__}")
     return value
-
-
-def text_of(fields: Mapping[str, Json], name: str) -> str:
-    """The field `name`, which must be text."""
-    return str(member(fields, name, str))
-
-
-def flag(fields: Mapping[str, Json], name: str) -> bool:
-    """The field `name`, which must be true or false."""
-    return bool(member(fields, name, bool))
 
 
 def whole(fields: Mapping[str, Json], name: str, low: int, high: int) -> int:

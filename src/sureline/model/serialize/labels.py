@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sureline.errors import ModelFileError
-from sureline.model.serialize.fields import GROWTH, Array, Json, Tensors, member, short, text_of
+from sureline.model.serialize.fields import GROWTH, Array, Json, Tensors, member, short
 from sureline.model.state import State
 
 LETTERS = 2**22  # what an array of labels may hold, however short they are
@@ -51,7 +51,7 @@ def labels_from_json(stored: Json) -> Array:
     """The array of distinct labels that `labels_to_json` wrote."""
     if not isinstance(stored, dict) or set(stored) != {"dtype", "values"}:
         raise ModelFileError(f"its labels are {short(stored)}")
-    name, values = text_of(stored, "dtype"), member(stored, "values", list)
+    name, values = member(stored, "dtype", str), member(stored, "values", list)
     if not values:
         raise ModelFileError("it has no labels")
     if not _same_sort(values):

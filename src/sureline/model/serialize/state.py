@@ -15,7 +15,6 @@ from sureline.model.serialize.fields import (
     Array,
     Json,
     Tensors,
-    flag,
     is_finite,
     is_whole,
     member,
@@ -96,7 +95,7 @@ def state_from_parts(
     """
     _check_layout(layout, fields)
     features = whole(fields, "features", 0, MOST_FEATURES)
-    used, wide = whole(fields, "used", 1, MOST_FEATURES), flag(fields, "wide")
+    used, wide = whole(fields, "used", 1, MOST_FEATURES), member(fields, "wide", bool)
     counts = member(fields, "counts", list)
     if len(counts) != 3 or not all(is_whole(count, 0, LARGEST) for count in counts):
         raise ModelFileError(f"its counts are {short(counts)}, expected three whole numbers")
