@@ -27,7 +27,7 @@ from sureline.estimators.stream import predict_batch
 from sureline.evaluation import METRICS, calibration
 from sureline.evaluation.metrics import Evaluator
 from sureline.evaluation.reliability import BinCounts
-from sureline.evaluation.report.charts import merge_blocks, round_steps
+from sureline.evaluation.report.charts import merge_blocks, order_by_confusion, round_steps
 from sureline.evaluation.report.collect import ReportCollector, training_curve
 from sureline.evaluation.report.features import (
     LeadContribution,
@@ -35,9 +35,8 @@ from sureline.evaluation.report.features import (
     lead_contributions,
     top_features,
 )
-from sureline.evaluation.report.heat_map import order_by_confusion
 from sureline.evaluation.report.highlight import SHOWN, highlight_words
-from sureline.evaluation.report.page import Heading, render_page, write_report
+from sureline.evaluation.report.page import render_page, write_report
 from sureline.evaluation.report.statistics import (
     MOST_BLOCKS,
     CoverageCounts,
@@ -141,7 +140,7 @@ def collect(model, batches, labels):
 
 def rendered(report, model="m.sureline", inputs=("rows.csv",)):
     """The page of a report."""
-    return render_page(Heading(model, inputs, "today", "1.0"), report)
+    return render_page(report, model, inputs, "today", "1.0")
 
 
 def random_texts(rows, classes, seed=0):
@@ -183,9 +182,8 @@ def test_any_text_survives_in_text_and_attributes(get_report, text):
         return shown.replace("\r\n", "\n").replace("\r", "\n")
 
     report = get_report()
-    mistake = replace(report.mistakes[0].mistake, predicted=text, source=text, times=1)
-    mistakes = [replace(report.mistakes[0], mistake=mistake)]
-    source = rendered(replace(report, mistakes=mistakes), text)
+    mistake = replace(report.mistakes[0], predicted=text, source=text, times=1)
+    source = rendered(report._replace(mistakes=[mistake]), text)
     source.encode("utf-8")
     page = check_safe(source)
     shown = lines(visible(text))
@@ -296,11 +294,10 @@ def test_mistakes_are_those_with_the_highest_probability(fitted):
     columns = {label: k for k, label in enumerate(model.classes_.tolist())}
     wrong = [i for i in range(len(texts)) if guess[i] != labels[i]]
     expected = sorted((chance[i, columns[guess[i]]] for i in wrong), reverse=True)
-    found = [each.mistake.probability for each in report.mistakes]
+    found = [mistake.probability for mistake in report.mistakes]
     assert found == pytest.approx(expected[: len(found)])
     assert len(found) == min(20, len(wrong)) > 5
-    for each in report.mistakes:
-        mistake = each.mistake
+    for mistake in report.mistakes:
         at = mistake.number - 1
         assert (texts[at], labels[at]) == (mistake.row, mistake.true)
         assert mistake.predicted == guess[at]
@@ -440,8 +437,8 @@ def test_the_page_shows_the_metrics(fitted):
     counts = {(true, guess): count for true, guess, count in evaluation.confusion}
     assert squares == [f"{counts[label, label]:,}" for label in model.classes_.tolist()]
     assert len(page.by_class["verdict"]) == len(report.mistakes)
-    for each, text in zip(report.mistakes, page.by_class["text"], strict=True):
-        assert text == each.mistake.row
+    for mistake, text in zip(report.mistakes, page.by_class["text"], strict=True):
+        assert text == mistake.row
 
 
 def test_nothing_from_outside_is_markup():
@@ -531,12 +528,12 @@ def test_the_training_error_is_drawn_where_it_is_known(fitted):
     report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
     curve = [(1, 1), (2, 1), (8, 4), (64, 20), (512, 60), (1024, 70)]
     for passes, marked in ((1, False), (2, True)):
-        page = check_safe(rendered(replace(report, training=curve, passes=passes)))
+        page = check_safe(rendered(report._replace(training=curve, passes=passes)))
         assert "Training error" in page.texts["h3"]
         assert ("end of the first pass" in page.texts["text"]) is marked
         assert any("6.84% of 1,024 training examples" in text for text in page.texts["desc"])
     for short in ([(1, 1)], [(3, 0)]):
-        check_safe(rendered(replace(report, training=short)))
+        check_safe(rendered(report._replace(training=short)))
 
 
 def test_an_invalid_stored_curve_is_left_out():

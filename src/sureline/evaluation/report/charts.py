@@ -13,10 +13,12 @@ from math import atan2, ceil, degrees, floor, log10
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sureline.evaluation.reliability import Calibration
 from sureline.evaluation.report.statistics import CoveragePoint
+from sureline.evaluation.report.text import clip
 
 Point = tuple[float, float]
 
@@ -24,6 +26,9 @@ WIDTH, HEIGHT = 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 46
 MOST_BLOCKS = 24  # of the error along the rows
 MISTAKES_PER_BLOCK = 5  # on average, if there are enough
+NAMED_LABELS = 60  # a heat map of more labels has no names
+NAME_LENGTH = 26  # characters of a name
+SHADES = 8
 
 
 class Shape(NamedTuple):
@@ -100,21 +105,7 @@ class Axis:
 
 
 def round_steps(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten between two numbers.
-
-    Parameters
-    ----------
-    low, high : float
-        The numbers.
-    most : int
-        How many steps, at most.
-
-    Examples
-    --------
-    >>> from sureline.evaluation.report.charts import round_steps
-    >>> round_steps(0.0, 0.37, 5)
-    [0.0, 0.1, 0.2, 0.3]
-    """
+    """At most so many multiples of 1, 2 or 5 times a power of ten between two numbers."""
     rough = (high - low) / most
     power = 10.0 ** floor(log10(rough))
     step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * (1 - 1e-9))
@@ -163,15 +154,7 @@ def _axes(
 
 
 def reliability_chart(calibration: Calibration) -> Chart:
-    """Accuracy against confidence, with the number of predictions in each bin below.
-
-    `Calibration.bins` has the numbers, which the matplotlib figure draws, too.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        The bins.
-    """
+    """Accuracy against confidence, with the number of predictions in each bin below."""
     bins = calibration.bins
     least = min(bins[0].low, *(each.accuracy for each in bins), 0.5)
     low = floor(10 * least + 1e-9) / 10
@@ -213,15 +196,7 @@ def reliability_chart(calibration: Calibration) -> Chart:
 
 
 def coverage_chart(points: Sequence[CoveragePoint], error: float) -> Chart:
-    """The error among the most confident predictions, by their share of the rows.
-
-    Parameters
-    ----------
-    points : sequence of CoveragePoint
-        From the most confident predictions to all.
-    error : float
-        The error over all rows.
-    """
+    """The error among the most confident predictions, by their share of the rows."""
     shown = [each for each in points if each.rows >= max(10, points[-1].rows / 500)] or points[-1:]
     x, y = Axis(0.0, 1.0, LEFT, WIDTH - RIGHT), _share_axis(max(each.error for each in shown))
     places = [(x.at(each.share), y.at(each.error)) for each in shown]
@@ -252,15 +227,7 @@ def _thinned(points: list[Point]) -> list[Point]:
 
 
 def blocks_chart(blocks: Sequence[tuple[int, int]], error: float) -> Chart:
-    """The error along the rows, with the band in which 95% of blocks would lie by chance.
-
-    Parameters
-    ----------
-    blocks : sequence of (rows, mistakes)
-        The rows in order.
-    error : float
-        The error over all rows.
-    """
+    """The error along the rows, with the band in which 95% of blocks would lie by chance."""
     merged = merge_blocks(blocks)
     ends = list(accumulate((rows for rows, _ in merged), initial=0))
     errors = [wrong / rows for rows, wrong in merged]
@@ -293,10 +260,7 @@ def blocks_chart(blocks: Sequence[tuple[int, int]], error: float) -> Chart:
 def merge_blocks(blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same rows in fewer blocks, with enough mistakes in each.
 
-    Parameters
-    ----------
-    blocks : sequence of (rows, mistakes)
-        All of one size but the last; a short rest at the end joins the block before it.
+    All are of one size but the last: a short rest at the end joins the block before it.
     """
     wrong = sum(mistakes for _, mistakes in blocks)
     size = ceil(len(blocks) / min(max(wrong // MISTAKES_PER_BLOCK, 4), MOST_BLOCKS))
@@ -309,15 +273,7 @@ def merge_blocks(blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def training_chart(curve: Sequence[tuple[int, int]], passes: int) -> Chart:
-    """The training error: over all examples so far, and since the previous point.
-
-    Parameters
-    ----------
-    curve : sequence of (examples, mistakes)
-        Cumulative counts.
-    passes : int
-        The number of passes of training.
-    """
+    """The training error, from cumulative counts: so far, and since the previous point."""
     so_far = [(examples, wrong / examples) for examples, wrong in curve]
     # The error of a few examples says nothing.
     recent = [
@@ -348,17 +304,7 @@ def training_chart(curve: Sequence[tuple[int, int]], passes: int) -> Chart:
 
 
 def weight_bar(weight: float, deviation: float | None, widest: float) -> list[Shape]:
-    """A weight as a bar, with a whisker of one standard deviation to both sides.
-
-    Parameters
-    ----------
-    weight : float
-        The weight, from 0 up.
-    deviation : float or None
-        Its standard deviation.
-    widest : float
-        The number at the right end.
-    """
+    """A positive weight as a bar, with a whisker of one standard deviation to both sides."""
     width = 120
     size = max(width * weight / widest, 0.5)
     shapes = [shape("rect", "bar", x=0, y=3, width=size, height=8)]
@@ -368,3 +314,71 @@ def weight_bar(weight: float, deviation: float | None, widest: float) -> list[Sh
         line = f"M{low:.1f} 7H{high:.1f}M{high:.1f} 4V10M{low:.1f} 4V10"
         shapes.append(shape("path", "whisker", d=line))
     return shapes
+
+
+def heat_map(labels: Sequence[str], counts: NDArray[np.int64]) -> Chart:
+    """The confusions of many labels: a row per true label, a column per predicted one.
+
+    Cells are shaded by their share of the row. With many labels the names are left out.
+    """
+    n = len(labels)
+    named = n <= NAMED_LABELS
+    cell = max(10.0, min(24.0, 560 / n)) if named else max(3.0, 620 / n)
+    names = [clip(name, NAME_LENGTH) for name in labels]
+    margin = max(map(len, names)) * 6.4 + 12 if named else 20.0
+    size = n * cell
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    level = np.ceil(np.sqrt(share) * SHADES).astype(int)
+    diagonal = np.eye(n, dtype=bool)
+    shapes = [shape("rect", "ground", x=margin, y=margin, width=size, height=size)]
+    for kind, chosen in (("hit", diagonal), ("miss", ~diagonal)):
+        for shade in range(1, SHADES + 1):
+            places = np.argwhere((level == shade) & chosen).tolist()
+            squares = (
+                f"M{margin + j * cell:g} {margin + i * cell:g}h{cell:g}v{cell:g}h-{cell:g}z"
+                for i, j in places
+            )
+            if places:
+                shapes.append(shape("path", f"{kind} s{shade}", d="".join(squares)))
+    if named:
+        for k, name in enumerate(names):
+            at = margin + (k + 0.5) * cell + 3.5
+            shapes.append(shape("text", "row", name, x=margin - 6, y=at))
+            shapes.append(rotated_text("column", name, (at, margin - 6)))
+        shapes += _hints(labels, counts, margin, cell)
+    else:
+        middle = margin + size / 2
+        shapes.append(rotated_text("name", "true label", (13, middle)))
+        shapes.append(shape("text", "name", "predicted label", x=middle, y=13))
+    wrong = int(counts.sum() - np.trace(counts))
+    text = f"{n} labels, {wrong:,} mistakes. The table lists the most frequent ones."
+    whole = round(margin + size + 4)
+    return Chart("confusion", "Confusion matrix", text, whole, whole, shapes, "chart heat")
+
+
+def _hints(
+    labels: Sequence[str], counts: NDArray[np.int64], margin: float, cell: float
+) -> list[Shape]:
+    """What a cell holds, shown when the pointer rests on it."""
+    shapes = list[Shape]()
+    for i, j in np.argwhere(counts > 0).tolist():
+        true, predicted = clip(labels[i], 80), clip(labels[j], 80)
+        what = f"{true}, right" if i == j else f"{true}, predicted as {predicted}"
+        place = {"x": margin + j * cell, "y": margin + i * cell, "width": cell, "height": cell}
+        shapes.append(shape("rect", "hint", "", f"{what}: {counts[i, j]:,}", **place))
+    return shapes
+
+
+def order_by_confusion(counts: NDArray[np.int64]) -> list[int]:
+    """An order in which labels that are mistaken for each other are neighbours."""
+    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+    from scipy.spatial.distance import squareform
+
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    distance = 1.0 - np.clip(np.maximum(share, share.T), 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    condensed = squareform(distance, checks=False)
+    tree = linkage(condensed, "average")
+    if len(counts) <= NAMED_LABELS:  # the best order of many labels takes too long
+        tree = optimal_leaf_ordering(tree, condensed)
+    return [int(k) for k in leaves_list(tree)]

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sureline.data import Batch
-from sureline.estimators.prediction import has_variance
 from sureline.evaluation.metrics import Evaluation
 from sureline.evaluation.reliability import BinCounts, Calibration
 from sureline.evaluation.report.features import (
-    LeadContribution,
     UnknownWordCounter,
     UnknownWords,
     describe_model,
     lead_contributions,
     top_features,
 )
-from sureline.evaluation.report.highlight import Word, highlight_words
+from sureline.evaluation.report.highlight import highlight_words
 from sureline.evaluation.report.statistics import (
     CoverageCounts,
     CoveragePoint,
@@ -39,74 +37,29 @@ UNKNOWN_WORDS = 40
 LONGEST_TEXT = 20_000  # characters of a mistake's text that are explained
 
 
-@dataclass(frozen=True)
-class ExplainedMistake:
-    """A mistake with its words marked and its largest contributions."""
-
-    mistake: Mistake
-    words: list[Word]
-    contributions: list[LeadContribution]
-    cut: bool
-
-
-@dataclass(frozen=True)
-class ReportData:
-    """All that a report shows.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        Metrics, classes and confusions.
-    calibration : Calibration or None
-        Confidence against accuracy; None for rules without probabilities.
-    coverage : list of CoveragePoint
-        The error among the most confident predictions, the most confident first.
-    blocks : list of (rows, mistakes)
-        The mistakes along the rows, in blocks.
-    training : list of (examples, mistakes)
-        Cumulative counts of the mistakes in training, each example predicted just before it was
-        learned; empty where the model file does not hold them.
-    passes : int
-        The number of passes over the training rows.
-    model : dict
-        A description of the model.
-    features : list of (label, list of FeatureWeight)
-        The top features of each class.
-    mistakes : list of ExplainedMistake
-        The most confident mistakes.
-    unknown_words : UnknownWords or None
-        Words that the model does not know; None where they cannot be detected.
-    named_features : bool, default=False
-        Whether some rows have features that are written with a value, outside the text.
-    """
+class ReportData(NamedTuple):
+    """All that a report shows."""
 
     evaluation: Evaluation
-    calibration: Calibration | None
-    coverage: list[CoveragePoint]
-    blocks: list[tuple[int, int]]
-    training: list[tuple[int, int]]
+    calibration: Calibration | None  # None for rules without probabilities
+    coverage: list[CoveragePoint]  # the most confident predictions first
+    blocks: list[tuple[int, int]]  # rows and mistakes along the rows
+    training: list[tuple[int, int]]  # examples and mistakes so far; empty where not in the file
     passes: int
-    model: dict[str, str]
-    features: list[tuple[Any, list[FeatureWeight]]]
-    mistakes: list[ExplainedMistake]
-    unknown_words: UnknownWords | None
-    named_features: bool = False
+    model: dict[str, str]  # its description
+    features: list[tuple[Any, list[FeatureWeight]]]  # the top ones of each class
+    mistakes: list[Mistake]  # the most confident ones
+    unknown_words: UnknownWords | None  # None where they cannot be detected
+    named_features: bool = False  # whether rows have features with a value, outside the text
 
 
 class ReportCollector:
-    """Collects what a report shows from rows and their predictions.
-
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
-        The model that predicts; it is not changed.
-    """
+    """Collects what a report shows from rows and their predictions."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        probabilities = has_variance(model)
-        self._bins = BinCounts(np.linspace(0.0, 1.0, BINS + 1)) if probabilities else None
-        self._coverage = CoverageCounts(probabilities)
+        self._bins = BinCounts(np.linspace(0.0, 1.0, BINS + 1)) if model.has_variance else None
+        self._coverage = CoverageCounts(model.has_variance)
         self._blocks = ErrorBlocks()
         self._mistakes = TopMistakes()
         supported = UnknownWordCounter.supports(model)
@@ -114,17 +67,7 @@ class ReportCollector:
         self._named_features = False
 
     def add(self, batch: Batch, truth: Sequence[Any], predictions: Predictions) -> None:
-        """Collect from some more rows.
-
-        Parameters
-        ----------
-        batch : Batch
-            The rows.
-        truth : sequence
-            Their labels, as the model has them.
-        predictions : Predictions
-            What the model predicts.
-        """
+        """Collect from some more rows, whose labels are as the model has them."""
         labels = predictions.label.tolist()
         right = np.array([true == guess for true, guess in zip(truth, labels, strict=True)], bool)
         if self._bins is not None and predictions.probability is not None:
@@ -146,15 +89,7 @@ class ReportCollector:
                 )
 
     def data(self, evaluation: Evaluation, training: Sequence[tuple[int, int]] = ()) -> ReportData:
-        """What was collected.
-
-        Parameters
-        ----------
-        evaluation : Evaluation
-            The metrics of the same rows.
-        training : sequence of (examples, mistakes), default=()
-            The course of training, if it is known.
-        """
+        """What was collected, with the metrics of the same rows and the course of training."""
         model, bins, unknown = self._model, self._bins, self._unknown
         scores = evaluation.log_loss, evaluation.brier
         found = top_features(model, TOP_FEATURES)
@@ -172,29 +107,24 @@ class ReportCollector:
             named_features=self._named_features,
         )
 
-    def _explain(self, mistake: Mistake) -> ExplainedMistake:
+    def _explain(self, mistake: Mistake) -> Mistake:
         """A mistake with its contributions; of a very long text, the beginning is explained."""
-        row, words = mistake.row, list[Word]()
-        cut = isinstance(row, str) and len(row) > LONGEST_TEXT
-        if cut:
+        row = mistake.row
+        if isinstance(row, str) and len(row) > LONGEST_TEXT:
             row = row[:LONGEST_TEXT]
-            mistake = replace(mistake, row=row)
+            mistake = replace(mistake, row=row, cut=True)
         found = lead_contributions(self._model, row, mistake.predicted, mistake.true)
         if isinstance(row, str):
             unknown = set() if self._unknown is None else self._unknown.unknown_in(row)
-            words = highlight_words(row, found, unknown)
+            mistake = replace(mistake, words=highlight_words(row, found, unknown))
         top = [each for each in found if each.share][:TOP_CONTRIBUTIONS]
-        return ExplainedMistake(mistake, words, top, cut)
+        return replace(mistake, contributions=top)
 
 
 def training_curve(notes: Mapping[str, Any]) -> list[tuple[int, int]]:
     """The course of training from the notes in a model file; empty if they do not hold it.
 
-    Parameters
-    ----------
-    notes : dict
-        The notes: ``notes["curve"]`` is a list of pairs, the examples and the mistakes so far,
-        neither of which ever decreases.
+    ``notes["curve"]`` is a list of pairs, the examples and the mistakes so far; neither decreases.
     """
     stored = notes.get("curve")
     if not isinstance(stored, list):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -11,10 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sureline.data import Batch
+from sureline.data import Batch, as_text
 from sureline.estimators import TextClassifier
 from sureline.estimators.input_rows import validate_rows
-from sureline.estimators.prediction import has_variance
 from sureline.estimators.stream import count_features
 from sureline.estimators.validation import settings_of
 from sureline.features.tokenizer import TokenizedTexts
@@ -30,13 +30,7 @@ SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a text's words; bins that hold th
 
 
 def describe_model(model: Any) -> dict[str, str]:
-    """A description of a model: by name, in words.
-
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
-        A fitted model.
-    """
+    """A description of a model: by name, in words."""
     rule, values = settings_of(getattr(model, "estimator_", model))
     settings = [f"{name} = {value}" for name, value in values.items()]
     seen, passes = model.n_seen_, int(model.n_iter_)
@@ -55,17 +49,7 @@ def describe_model(model: Any) -> dict[str, str]:
 
 
 def as_batch(model: Any, X: Any) -> Batch:
-    """Rows given in Python as a batch.
-
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
-        A fitted model.
-    X : list or column of str, or an array or sparse matrix of numbers
-        The rows, of the kind that the model takes.
-    """
-    from sureline.data import as_text
-
+    """Rows given in Python, of the kind that the model takes, as a batch."""
     if isinstance(model, TextClassifier):
         return Batch(text=as_text(X))
     return Batch(matrix=csr_array(validate_rows(model, X)))
@@ -74,24 +58,7 @@ def as_batch(model: Any, X: Any) -> Batch:
 def top_features(model: Any, n: int) -> list[list[FeatureWeight]]:
     """The features with the most certain positive weights, of each class in ``classes_``.
 
-    They are those of the model's `top_features`, found for all classes in one walk over the
-    weights.
-
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
-        A fitted model.
-    n : int
-        How many for each class, at most.
-
-    Examples
-    --------
-    >>> from sureline import TextClassifier
-    >>> from sureline.evaluation.report.features import top_features
-    >>> texts = ["win a prize", "lunch at noon", "a prize for you", "late for lunch"]
-    >>> model = TextClassifier(random_state=0).fit(texts, ["spam", "ham", "spam", "ham"])
-    >>> [found[0].feature for found in top_features(model, 1)]
-    ['lunch', 'a']
+    As the model's `top_features`, but for all classes in one walk over the weights.
     """
     features = count_features(model)
     classes = model.classes_.size
@@ -110,16 +77,12 @@ def top_features(model: Any, n: int) -> list[list[FeatureWeight]]:
             best[k] = ranked[np.lexsort((-ranked[:, 1], -ranked[:, 0]))][:n]
             if len(best[k]) == n:
                 least[k] = best[k][-1, 0]
-    with_variance = has_variance(model)
-    return [
-        [
-            FeatureWeight(
-                model.model_.name(int(-feature)), weight, variance if with_variance else None
-            )
-            for _, feature, weight, variance in ranked.tolist()
-        ]
-        for ranked in best
-    ]
+
+    def named(_: float, feature: float, weight: float, variance: float) -> FeatureWeight:
+        known = variance if model.has_variance else None
+        return FeatureWeight(model.model_.name(int(-feature)), weight, known)
+
+    return [[named(*each) for each in ranked.tolist()] for ranked in best]
 
 
 @dataclass(frozen=True)
@@ -142,22 +105,10 @@ class LeadContribution:
 
 
 def lead_contributions(model: Any, row: Any, predicted: Any, true: Any) -> list[LeadContribution]:
-    """What each feature of a row adds to the lead of one class over another.
+    """What each feature of a row adds to the lead of one class over another, the largest first.
 
-    Parameters
-    ----------
-    model : TextClassifier or OnlineClassifier
-        A fitted model.
-    row : str, or a pair of arrays
-        A text, or columns and values.
-    predicted, true : label
-        The classes to compare; where the model does not know the true one, shares are those of the
-        predicted class's score.
-
-    Returns
-    -------
-    list of LeadContribution
-        The largest first.
+    The row is a text, or a pair of columns and values. Where the model does not know the true
+    class, shares are those of the predicted class's score.
     """
     if isinstance(model, TextClassifier):
         found = _text_contributions(model, row, predicted, true)
@@ -202,16 +153,11 @@ def _number_contributions(
         compared.append(classes.index(true))
     signs = np.array([1.0, -1.0])[: len(compared)]
     shares = (means[:, compared] * signs).sum(axis=1) * values
-    if variances is None:
-        deviations: list[float | None] = [None] * len(features)
-    else:
+    deviations: list[float | None] = [None] * len(features)
+    if variances is not None:
         deviations = np.sqrt(variances[:, compared].sum(axis=1) * values**2).tolist()
-    return [
-        LeadContribution(str(feature), share, deviation)
-        for feature, share, deviation in zip(
-            features.tolist(), shares.tolist(), deviations, strict=True
-        )
-    ]
+    names = map(str, features.tolist())
+    return list(map(LeadContribution, names, shares.tolist(), deviations))
 
 
 @dataclass(frozen=True)
@@ -230,19 +176,12 @@ class UnknownWords:
 
 
 class UnknownWordCounter:
-    """Counts the words that a model does not know, in memory that does not grow with the rows.
-
-    Parameters
-    ----------
-    model : TextClassifier
-        A fitted model for which `supports` is true.
-    """
+    """Counts the words that a model does not know, in memory that does not grow with the rows."""
 
     def __init__(self, model: TextClassifier) -> None:
         self._known = model.model_
         self._words = self._unknown = 0
-        self._counts: dict[int, int] = {}
-        self._names: dict[int, str] = {}
+        self._counts = Counter[str]()
         self._rows = np.zeros((2, len(SHARES)), np.int64)
 
     @staticmethod
@@ -255,15 +194,7 @@ class UnknownWordCounter:
         return isinstance(known.columns, Vocabulary) and words is not None and words[0] == 1
 
     def add(self, batch: Batch, right: NDArray[np.bool_]) -> None:
-        """Count the words of some more rows.
-
-        Parameters
-        ----------
-        batch : Batch
-            Rows of texts.
-        right : bool array
-            Whether each was predicted correctly.
-        """
+        """Count the words of some more texts, and whether each was predicted correctly."""
         for part, found in self._known.tokenizer.chunks(batch.text):
             single, unknown = self._look_up(found)
             owners = np.repeat(np.arange(len(found)), np.diff(found.indptr))
@@ -274,7 +205,11 @@ class UnknownWordCounter:
             bins = np.searchsorted(SHARES, new / np.maximum(words, 1), side="left")
             self._rows[0] += np.bincount(bins, minlength=len(SHARES))
             self._rows[1] += np.bincount(bins[~right[part]], minlength=len(SHARES))
-            self._count(found, unknown)
+            _, first, counts = np.unique(found.keys[unknown], return_index=True, return_counts=True)
+            for at, count in zip(unknown[first], counts.tolist(), strict=True):
+                self._counts[_name(found, at)] += count
+            if len(self._counts) > MOST_WORDS:
+                self._counts = Counter(dict(self._counts.most_common(MOST_WORDS // 2)))
 
     def _look_up(self, found: TokenizedTexts) -> tuple[NDArray[Any], NDArray[Any]]:
         """The indices of single words among all features found, and of the unknown ones."""
@@ -290,32 +225,14 @@ class UnknownWordCounter:
         )
         return single, single[rows.indices[single] == missing]
 
-    def _count(self, found: TokenizedTexts, unknown: NDArray[Any]) -> None:
-        keys, first, counts = np.unique(found.keys[unknown], return_index=True, return_counts=True)
-        for key, at, count in zip(keys.tolist(), unknown[first], counts.tolist(), strict=True):
-            if key not in self._counts:
-                self._names[key] = _name(found, at)
-            self._counts[key] = self._counts.get(key, 0) + count
-        if len(self._counts) > MOST_WORDS:
-            kept = sorted(self._counts, key=lambda key: -self._counts[key])[: MOST_WORDS // 2]
-            self._counts = {key: self._counts[key] for key in kept}
-            self._names = {key: self._names[key] for key in kept}
-
     def unknown_in(self, text: str) -> set[str]:
-        """The words of one text that the model does not know.
-
-        Parameters
-        ----------
-        text : str
-            The text.
-        """
+        """The words of one text that the model does not know."""
         found = self._known.tokenizer.read(pa.array([text], pa.large_string()))
         return {_name(found, at) for at in self._look_up(found)[1]}
 
     def result(self, most: int) -> UnknownWords:
         """The counts so far, with at most so many of the most frequent words."""
-        ranked = sorted(self._counts.items(), key=lambda item: (-item[1], self._names[item[0]]))
-        frequent = [(self._names[key], count) for key, count in ranked[:most]]
+        frequent = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:most]
         limits = zip((0.0, *SHARES[:-1]), SHARES, self._rows.T.tolist(), strict=True)
         shares = [(low, high, rows, wrong) for low, high, (rows, wrong) in limits]
         return UnknownWords(self._words, self._unknown, frequent, shares)

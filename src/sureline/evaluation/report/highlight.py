@@ -45,23 +45,7 @@ def highlight_words(
 ) -> list[Word]:
     """Split a text into words, each with what it contributed; a long text is shortened.
 
-    Parameters
-    ----------
-    text : str
-        The text.
-    contributions : sequence of LeadContribution
-        What its features contributed.
-    unknown : iterable of str, default=()
-        Features that the model does not know.
-
-    Examples
-    --------
-    >>> from sureline.evaluation.report.features import LeadContribution
-    >>> from sureline.evaluation.report.highlight import highlight_words
-    >>> free = LeadContribution("free", 2.0, 0.1, ((2, 6),))
-    >>> lunch = LeadContribution("free lunch", 1.0, 0.1, ((2, 12),))
-    >>> [(word.text, word.strength) for word in highlight_words("A free lunch", [free, lunch])]
-    [('A ', 0.0), ('free', 1.0), (' ', 0.0), ('lunch', 0.2)]
+    `unknown` are the features that the model does not know.
     """
     names = set(unknown)
     single = sorted({at for each in contributions if " " not in each.feature for at in each.places})

@@ -13,7 +13,7 @@ from datetime import datetime
 from importlib.resources import files
 from math import floor, isfinite
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -31,13 +31,14 @@ from sureline.evaluation.reliability import Calibration
 from sureline.evaluation.report.charts import (
     blocks_chart,
     coverage_chart,
+    heat_map,
+    order_by_confusion,
     reliability_chart,
     training_chart,
     weight_bar,
 )
 from sureline.evaluation.report.collect import ReportCollector, ReportData
 from sureline.evaluation.report.features import as_batch
-from sureline.evaluation.report.heat_map import heat_map, order_by_confusion
 from sureline.evaluation.report.highlight import Word
 from sureline.evaluation.report.statistics import at_usual_shares
 from sureline.evaluation.report.text import clip, visible
@@ -126,46 +127,19 @@ def write_report(
 def save_page(
     path: str | os.PathLike[str], model: str, inputs: Sequence[str], report: ReportData
 ) -> None:
-    """Write the page of a report, complete or not at all.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write.
-    model : str
-        What the page calls the model.
-    inputs : sequence of str
-        The files that were evaluated.
-    report : ReportData
-        What it shows.
-    """
+    """Write the page of a report, complete or not at all."""
     import sureline
 
     made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    page = render_page(Heading(model, inputs, made, sureline.__version__), report)
+    page = render_page(report, model, inputs, made, sureline.__version__)
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
 
 
-class Heading(NamedTuple):
-    """What a report is about: the model, the files, when it was made and by which version."""
-
-    model: str
-    inputs: Sequence[str]
-    made: str
-    version: str
-
-
-def render_page(heading: Heading, report: ReportData) -> str:
-    """The whole page, as a string.
-
-    Parameters
-    ----------
-    heading : Heading
-        What it is about.
-    report : ReportData
-        What it shows.
-    """
+def render_page(
+    report: ReportData, model: str, inputs: Sequence[str], made: str, version: str
+) -> str:
+    """The whole page, as a string."""
     style = files("sureline.evaluation.report").joinpath("report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     evaluation = report.evaluation
@@ -174,10 +148,10 @@ def render_page(heading: Heading, report: ReportData) -> str:
         "style": style,
         "policy": f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
-        "model": heading.model,
-        "made": heading.made,
-        "version": heading.version,
-        "inputs": _describe_inputs(heading.inputs, evaluation),
+        "model": model,
+        "made": made,
+        "version": version,
+        "inputs": _describe_inputs(inputs, evaluation),
         "report": report,
         "evaluation": evaluation,
         "interval": write_interval(evaluation.rows - evaluation.correct, evaluation.rows),
@@ -250,11 +224,6 @@ def _write_signed(number: float) -> str:
     return f"{round(number, 2) + 0.0:+.2f}".replace("-", "−")
 
 
-def _write_deviation(deviation: float | None) -> str:
-    """A standard deviation after a number, on the same line; nothing if there is none."""
-    return "" if deviation is None else f"\u00a0±\u00a0{deviation:.2f}"
-
-
 def _write_probability(probability: float) -> str:
     """A probability that is never rounded to certainty."""
     if probability == 1.0:
@@ -269,32 +238,25 @@ def _mark_class(word: Word) -> str:
     return f"{kind} {kind}{level}" + (" q" if word.uncertain else "")
 
 
-class Tile(NamedTuple):
-    """A metric in large figures, with a note below."""
-
-    title: str
-    figure: str
-    note: str
-
-
-def _tiles(report: ReportData) -> list[Tile]:
+def _tiles(report: ReportData) -> list[tuple[str, str, str]]:
+    """Each metric in large figures: its title, the figure, and a note below."""
     evaluation, calibration = report.evaluation, report.calibration
     rows, correct = evaluation.rows, evaluation.correct
     notes = {
         "accuracy": f"{correct:,} of {rows:,} rows",
         "error": f"95% interval {write_interval(rows - correct, rows)}",
     }
-    tiles = list[Tile]()
+    tiles = list[tuple[str, str, str]]()
     for each in METRICS:
         value = evaluation.metrics[each.name]
         if value is not None:
             title = each.title[0].upper() + each.title[1:]
-            tiles.append(Tile(title, format(value, each.format), notes.get(each.name, each.note)))
+            tiles.append((title, format(value, each.format), notes.get(each.name, each.note)))
     if calibration is not None:
         error = f"{calibration.expected_error:.4f}"
-        tiles.append(Tile("Expected calibration error", error, "10 bins; lower is better"))
+        tiles.append(("Expected calibration error", error, "10 bins; lower is better"))
     rate = f"{float(f'{rows / max(evaluation.seconds, 1e-9):.2e}'):,.0f}"
-    tiles.append(Tile("Rows per second", rate, f"{evaluation.seconds:.2f} s in total"))
+    tiles.append(("Rows per second", rate, f"{evaluation.seconds:.2f} s in total"))
     return tiles
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappush, heappushpop
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sureline.evaluation.report.features import LeadContribution
+from sureline.evaluation.report.highlight import Word
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -19,22 +23,10 @@ MOST_BLOCKS = 128
 
 
 class CoveragePoint(NamedTuple):
-    """The rows that are predicted with at least some confidence.
+    """The rows that are predicted with at least some confidence."""
 
-    Parameters
-    ----------
-    share : float
-        Their share of all rows: the coverage.
-    threshold : float
-        The confidence: a probability, or a score for rules without probabilities.
-    rows : int
-        How many there are.
-    wrong : int
-        How many of them are predicted wrongly.
-    """
-
-    share: float
-    threshold: float
+    share: float  # of all rows: the coverage
+    threshold: float  # the confidence: a probability, or a score for rules without probabilities
     rows: int
     wrong: int
 
@@ -49,20 +41,6 @@ class CoverageCounts:
 
     Predictions are counted in narrow bins of log-odds, or of the inverse hyperbolic sine of the
     score where there are no probabilities.
-
-    Parameters
-    ----------
-    probabilities : bool
-        Whether confidence is a probability; otherwise it is a score.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sureline.evaluation.report.statistics import CoverageCounts
-    >>> coverage = CoverageCounts(probabilities=True)
-    >>> coverage.add(np.array([0.9, 0.8, 0.6, 0.7]), np.array([True, True, False, True]))
-    >>> [(point.share, point.wrong) for point in coverage.points()]
-    [(0.25, 0), (0.5, 0), (0.75, 0), (1.0, 1)]
     """
 
     def __init__(self, probabilities: bool) -> None:
@@ -72,15 +50,7 @@ class CoverageCounts:
         self._rows, self._wrong = np.zeros((2, self._edges.size), np.int64)
 
     def add(self, confidence: Floats, right: Flags) -> None:
-        """Count some more predictions.
-
-        Parameters
-        ----------
-        confidence : array of shape (n,)
-            The probability of each predicted class, or its score.
-        right : bool array of shape (n,)
-            Whether each prediction is right.
-        """
+        """Count some more predictions: the probability of each predicted class, or its score."""
         scale = np.arcsinh(confidence)
         if self._probabilities:
             with np.errstate(divide="ignore"):
@@ -107,26 +77,12 @@ class CoverageCounts:
 
 def at_usual_shares(points: list[CoveragePoint]) -> list[CoveragePoint]:
     """The first points that reach the usual shares of the rows, the largest share first."""
-    found = list[CoveragePoint]()
-    for level in LEVELS:
-        reached = next((each for each in points if each.share >= level - 1e-12), None)
-        if reached is not None and reached not in found:
-            found.append(reached)
-    return found
+    reached = (next((p for p in points if p.share >= level - 1e-12), None) for level in LEVELS)
+    return list(dict.fromkeys(point for point in reached if point is not None))
 
 
 class ErrorBlocks:
-    """Counts mistakes in blocks of consecutive rows; too many blocks are merged in pairs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sureline.evaluation.report.statistics import ErrorBlocks
-    >>> blocks = ErrorBlocks()
-    >>> blocks.add(np.array([True, False, False, True]))
-    >>> blocks.counts()
-    [(1, 0), (1, 1), (1, 1), (1, 0)]
-    """
+    """Counts mistakes in blocks of consecutive rows; too many blocks are merged in pairs."""
 
     def __init__(self) -> None:
         self._size = 1
@@ -134,13 +90,7 @@ class ErrorBlocks:
         self._rest: Flags = np.zeros(0, bool)
 
     def add(self, right: Flags) -> None:
-        """Count some more rows.
-
-        Parameters
-        ----------
-        right : bool array
-            Whether each was predicted correctly.
-        """
+        """Count some more rows."""
         wrong = np.concatenate([self._rest, ~right])
         start = 0
         while wrong.size - start >= self._size:
@@ -163,34 +113,19 @@ class ErrorBlocks:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A row that was predicted wrongly.
+    """A row that was predicted wrongly."""
 
-    Parameters
-    ----------
-    row : str, or pair of arrays
-        The text, or the columns and the values of a row of numbers.
-    true, predicted : label
-        Its labels.
-    probability : float or None
-        The probability of the predicted class; None for rules without probabilities.
-    margin : float
-        The score of the predicted class.
-    source : str
-        The file that it comes from.
-    number : int
-        Its number in the file, from 1.
-    times : int, default=1
-        How many equal rows were predicted so.
-    """
-
-    row: Any
+    row: Any  # its text, or its columns and values
     true: Any
     predicted: Any
-    probability: float | None
-    margin: float
+    probability: float | None  # of the predicted class; None for rules without probabilities
+    margin: float  # the score of the predicted class
     source: str
-    number: int
-    times: int = 1
+    number: int  # in the file, from 1
+    times: int = 1  # how many equal rows were predicted so
+    words: Sequence[Word] = ()  # its text, with the words marked
+    contributions: Sequence[LeadContribution] = ()  # the largest
+    cut: bool = False  # whether only the beginning of its text is here
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -199,13 +134,7 @@ class Mistake:
 
 
 class TopMistakes:
-    """Keeps the most confident mistakes; equal rows with equal labels are kept once and counted.
-
-    Parameters
-    ----------
-    most : int, default=20
-        How many to keep.
-    """
+    """Keeps the most confident mistakes; equal rows with equal labels are kept once and counted."""
 
     def __init__(self, most: int = 20) -> None:
         self._most = most

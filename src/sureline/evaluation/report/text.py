@@ -11,19 +11,7 @@ SIGNS |= {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
 
 
 def visible(text: str) -> str:
-    r"""Replace what cannot be shown, lone surrogates and control characters, by signs.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Examples
-    --------
-    >>> from sureline.evaluation.report.text import visible
-    >>> visible("a\x00b\ud83d")
-    'a␀b�'
-    """
+    """Replace what cannot be shown, lone surrogates and control characters, by signs."""
     return replace_surrogates(text).translate(SIGNS)
 
 
