@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from sureline.declaration import validate
@@ -19,29 +18,24 @@ from sureline.estimators.box.file import box_from_parts, box_parts
 from sureline.estimators.box.options import BoxOptions
 from sureline.estimators.box.prediction import BoxPrediction, signs_of
 from sureline.estimators.box.solver import BoxSolver, Sample
-from sureline.estimators.box.state import BoxState, Stream
+from sureline.estimators.box.state import BoxState, Floats, Stream
 from sureline.estimators.documentation import by_rule, documented
 from sureline.estimators.file import FileMixin
 from sureline.estimators.input_rows import as_rows, validate_rows, validate_weights
+from sureline.estimators.prediction import offered_if
 from sureline.estimators.validation import check_stream_parameters, choose_class_weights
 from sureline.kernels.box.solvers import StreamRows
 from sureline.rules import batch_rules
 
-F = TypeVar("F")
 # The stochastic solver computes its gap after numbers of passes that grow by this factor.
 PATIENCE = 1.2
 
 
 def _streams(estimator: Any) -> bool:
-    """Whether `partial_fit` exists."""
+    """Whether rows can be learned as they come."""
     if estimator.solver == "comid":
         return True
     raise AttributeError("partial_fit exists with solver='comid' only: the dual needs all examples")
-
-
-def with_streams(method: F) -> F:
-    """Offer `method` only where rows can be learned as they come, so that `hasattr` is right."""
-    return cast(F, available_if(_streams)(method))
 
 
 @documented
@@ -133,23 +127,27 @@ class BoxClassifier(BoxOptions, FileMixin, BoxPrediction):
         if kept.size < codes.size:
             rows, codes, weight = rows.take(kept), codes[kept], weight[kept]
         sample = Sample.of(rows, weight, X.shape[1], solver.constant)
-        before = self.box_ if self._continues(classes, X.shape[1], solver) else None
-        solve = self._fit_dual if self.solver == "dual" else self._fit_comid
-        self.box_ = solve(solver, sample, codes.astype(np.int64), classes.size, before)
+        continues = (
+            self.warm_start
+            and self.__sklearn_is_fitted__()
+            and np.array_equal(self.classes_, classes)
+            and self.box_.table().shape[1] == X.shape[1] + 1
+            and self.box_.constant == solver.constant
+        )
+        before = self.box_ if continues else None
+        codes = codes.astype(np.int64)
+        signs, rng = signs_of(codes, classes.size), check_random_state(self.random_state)
+        if self.solver == "dual":
+            self.box_ = self._fit_dual(solver, sample, signs, rng, before)
+        else:
+            self.box_ = self._fit_comid(solver, sample, codes, signs, rng, before)
         self.classes_ = classes
         return self
 
     def _fit_dual(
-        self,
-        solver: BoxSolver,
-        sample: Sample,
-        codes: NDArray[np.int64],
-        classes: int,
-        before: BoxState | None,
+        self, solver: BoxSolver, sample: Sample, signs: Floats, rng: Any, before: BoxState | None
     ) -> BoxState:
         """Solve the problem of every class against the rest; two classes have one problem."""
-        rng = check_random_state(self.random_state)
-        signs = signs_of(codes, classes)
         begun = None if before is None else before.duals
         if begun is None or begun.shape != signs.shape:
             begun = np.zeros(signs.shape)
@@ -171,12 +169,11 @@ class BoxClassifier(BoxOptions, FileMixin, BoxPrediction):
         solver: BoxSolver,
         sample: Sample,
         codes: NDArray[np.int64],
-        classes: int,
+        signs: Floats,
+        rng: Any,
         before: BoxState | None,
     ) -> BoxState:
         """Stochastic passes until the gap to the averaged dual is small."""
-        rng = check_random_state(self.random_state)
-        signs = signs_of(codes, classes)
         if before is not None:
             stream = before.continued().copy()
         else:
@@ -220,7 +217,7 @@ class BoxClassifier(BoxOptions, FileMixin, BoxPrediction):
                 stacklevel=4,
             )
 
-    @with_streams
+    @offered_if(_streams)
     def partial_fit(
         self,
         X: Any,
@@ -309,16 +306,6 @@ class BoxClassifier(BoxOptions, FileMixin, BoxPrediction):
         }
         constant = float(bool(self.fit_intercept))
         return BoxSolver(rule, values["C"], values["D"], self.loss, self.dtype, constant)
-
-    def _continues(self, classes: NDArray[Any], features: int, solver: BoxSolver) -> bool:
-        """Whether a warm start can go on from what is there."""
-        return (
-            self.warm_start
-            and self.__sklearn_is_fitted__()
-            and np.array_equal(self.classes_, classes)
-            and self.box_.table().shape[1] == features + 1
-            and self.box_.constant == solver.constant
-        )
 
 
 def check_labels(y: NDArray[Any], others: NDArray[Any], owner: str) -> None:

@@ -17,6 +17,7 @@ from sureline.estimators.input_rows import as_rows, validate_rows
 from sureline.features.rows import Rows
 from sureline.kernels.box.probability import DEVIATE, SHARE
 from sureline.model.learner import chances
+from sureline.model.predictions import reported, winners
 
 # Rows of up to so many features have their probability from the integral; so have wider ones in
 # which fewer than ENOUGH features, in effect, share the variance.
@@ -34,7 +35,7 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
     dual_gap_: float | Floats
     dtype: Any
 
-    # -- answers -------------------------------------------------------------------------------
+    # -- predictions -------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each row at the centre of the box.
@@ -49,7 +50,7 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_classes)
             For two classes the score of ``classes_[1]``, else that of each class.
         """
-        return _by_problem(self._spread(X)[0])
+        return reported(self._spread(X)[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: the class of the highest score at the centre of the box.
@@ -67,9 +68,7 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
         means = self._spread(X)[0]
         if self.classes_.size == 1:
             return np.repeat(self.classes_, len(means))
-        if means.shape[1] == 1:
-            return np.asarray(self.classes_[(means[:, 0] > 0).astype(np.intp)])
-        return np.asarray(self.classes_[np.argmax(means, axis=1)])
+        return np.asarray(self.classes_[winners(means)])
 
     def predict_proba(self, X: Any) -> Floats:
         """How probable each class is under a weight vector drawn from the box.
@@ -116,7 +115,7 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X)
         means, _ = spread(rows, self.box_.table(), self.box_.constant)
-        return _by_problem(means), np.square(_by_problem(self._deviations(rows)))
+        return reported(means), np.square(reported(self._deviations(rows)))
 
     def worst_margin(self, X: Any, y: Any) -> Floats:
         """The margin of each example under the weight vector of the box that does worst on it.
@@ -136,7 +135,7 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
         """
         means, reach = self._spread(X)
         signs = signs_of(self._codes(y, len(means)), self.classes_.size)
-        return _by_problem(signs.T * means - reach)
+        return reported(signs.T * means - reach)
 
     def pac_bayes_bound(
         self,
@@ -284,8 +283,3 @@ def signs_of(codes: NDArray[np.int64], classes: int) -> Floats:
     if classes <= 2:
         return np.where(codes == 1, 1.0, -1.0)[None, :]
     return np.where(codes == np.arange(classes)[:, None], 1.0, -1.0)
-
-
-def _by_problem(columns: Floats) -> Floats:
-    """Columns as they are returned: one for two classes, else one per class."""
-    return columns[:, 0] if columns.shape[1] == 1 else columns

@@ -116,11 +116,6 @@ class BoxSolver:
         """A box that has seen nothing."""
         return np.tile(np.array(self.start), (features + 1, 1))
 
-    def untouched_cost(self, sample: Sample) -> float:
-        """The cost of the intervals that no example touches."""
-        features = sample.counts.size - 1 + int(self.constant)
-        return (features - sample.touched.size) * self.rule.cost(*self.start, self.C, self.D)
-
     # -- the exact solver ----------------------------------------------------------------------
 
     def solve(
@@ -133,19 +128,19 @@ class BoxSolver:
         max_iter: int,
     ) -> Solution:
         """Dual coordinate ascent from `a` until the duality gap is at most `tol`."""
-        cap, kappa = self._limits(sample)
+        examples = self._examples(sample, sign)
+        cap = examples.cap
         a = np.clip(a, 0.0, cap)
-        dual, box = np.zeros((sample.counts.size, 2)), self.fresh_box(sample.counts.size - 1)
-        self._gather(sample, sign, a, dual)
+        dual, box = self._gather(sample, sign, a), self.fresh_box(sample.counts.size - 1)
         objective, gap, rounds = np.inf, np.inf, 0
         while rounds < max_iter and gap > tol:
             rounds += 1
             order = rng.permutation(sign.size)
-            seen = self._ascend(sample, sign, cap, kappa, order, a, dual, np.empty((1, 0)))
+            seen = self._ascend(sample, examples, order, a, dual, np.empty((1, 0)))
             if seen <= tol or rounds == max_iter:
-                self._gather(sample, sign, a, dual)
-                self._unfold(sample, dual, box)
-                objective, gap = self._certify(sample, sign, cap, kappa, a, dual, box)
+                dual = self._gather(sample, sign, a)
+                UNFOLD.loop(self.dtype)(sample.touched, self._problem, dual, box)
+                objective, gap = self._certify(sample, examples, a, dual, box)
             turns = 0 if gap <= tol or rounds == max_iter else 1 if order.size > SMALL else TURNS
             for _ in range(turns):
                 free = order[(a[order] > 0.0) & (a[order] < cap[order])]
@@ -153,99 +148,76 @@ class BoxSolver:
                     break
                 trail = np.empty((INNER + 1, a.size))
                 trail[0] = a
-                self._ascend(sample, sign, cap, kappa, free, a, dual, trail[1:])
-                a, dual = self._leap(sample, sign, cap, kappa, trail, dual)
+                self._ascend(sample, examples, free, a, dual, trail[1:])
+                a, dual = self._leap(sample, examples, trail, dual)
         return Solution(box, a, objective, gap, rounds)
+
+    def _examples(self, sample: Sample, sign: Floats) -> DualRows:
+        """The sample with the cap and the κ of every example in the average loss."""
+        _, kappa, cap = LOSSES[self.loss]
+        share = sample.weight / sample.total
+        return DualRows(sample.rows, sign, cap * share, kappa / share)
 
     def _ascend(
         self,
         sample: Sample,
-        sign: Floats,
-        cap: Floats,
-        kappa: Floats,
+        examples: DualRows,
         order: Integers,
         a: Floats,
         dual: Floats,
         trail: Floats,
     ) -> float:
         """A pass over the examples in `order` for each row of `trail`; see the kernel."""
-        curvature = sample.norms * self.rule.steepest(self.D) + kappa
-        seen = float(
-            ASCEND.loop(self.dtype)(
-                DualRows(sample.rows, sign, cap, kappa),
-                self._problem,
-                curvature,
-                order,
-                a,
-                dual,
-                trail,
-            )
-        )
+        curvature = sample.norms * self.rule.steepest(self.D) + examples.kappa
+        ascend = ASCEND.loop(self.dtype)
+        seen = float(ascend(examples, self._problem, curvature, order, a, dual, trail))
         if not np.isfinite(seen):
             raise DataError(TOO_LARGE)
         return seen
 
     def _leap(
-        self,
-        sample: Sample,
-        sign: Floats,
-        cap: Floats,
-        kappa: Floats,
-        trail: Floats,
-        dual: Floats,
+        self, sample: Sample, examples: DualRows, trail: Floats, dual: Floats
     ) -> tuple[Floats, Floats]:
         """Extrapolate the last passes, if that leads higher than they do (Anderson acceleration).
 
         On one face of the feasible points passes in a fixed order are nearly a linear map, whose
         fixed point is a combination of the points on the way.
         """
-        steps = np.diff(trail, axis=0)
+        last, steps = trail[-1].copy(), np.diff(trail, axis=0)
         square = steps @ steps.T
         square[np.diag_indices_from(square)] += 1e-10 * np.trace(square)
         try:
             shares = np.linalg.solve(square, np.ones(len(steps)))
         except np.linalg.LinAlgError:
-            return trail[-1].copy(), dual
-        far = np.clip((shares / shares.sum()) @ trail[1:], 0.0, cap)
+            return last, dual
+        far = np.clip((shares / shares.sum()) @ trail[1:], 0.0, examples.cap)
         if not np.isfinite(far).all():
-            return trail[-1].copy(), dual
-        there = np.zeros_like(dual)
-        self._gather(sample, sign, far, there)
+            return last, dual
+        there = self._gather(sample, examples.sign, far)
         # The difference of the two values, but for the features that no example touches.
-        higher = LOSSES[self.loss][0] * (far - trail[-1]).sum()
-        higher -= 0.5 * kappa @ (np.square(far) - np.square(trail[-1]))
+        higher = LOSSES[self.loss][0] * (far - last).sum()
+        higher -= 0.5 * examples.kappa @ (np.square(far) - np.square(last))
         higher += WEIGH.loop(self.dtype)(sample.touched, self._problem, there, dual)
-        return (far, there) if higher > 0.0 else (trail[-1].copy(), dual)
+        return (far, there) if higher > 0.0 else (last, dual)
 
-    def _limits(self, sample: Sample) -> tuple[Floats, Floats]:
-        """The cap and the κ of every example in the average loss."""
-        _, kappa, cap = LOSSES[self.loss]
-        share = sample.weight / sample.total
-        return cap * share, kappa / share
-
-    def _gather(self, sample: Sample, sign: Floats, a: Floats, dual: Floats) -> None:
+    def _gather(self, sample: Sample, sign: Floats, a: Floats) -> Floats:
+        """The dual sums of every feature at `a`; see the kernel."""
+        dual = np.zeros((sample.counts.size, 2))
         GATHER.loop(self.dtype)(sample.rows, sign, a, self.constant, dual)
-
-    def _unfold(self, sample: Sample, dual: Floats, box: Floats) -> None:
-        UNFOLD.loop(self.dtype)(sample.touched, self._problem, dual, box)
+        return dual
 
     def _certify(
-        self,
-        sample: Sample,
-        sign: Floats,
-        cap: Floats,
-        kappa: Floats,
-        a: Floats,
-        dual: Floats,
-        box: Floats,
+        self, sample: Sample, examples: DualRows, a: Floats, dual: Floats, box: Floats
     ) -> tuple[float, float]:
         """The objective at `box` and how far it is, at most, above the optimum."""
         out = np.empty(3)
-        examples = DualRows(sample.rows, sign, cap, kappa)
         CERTIFY.loop(self.dtype)(examples, self._problem, sample.touched, a, dual, box, out)
         if not np.isfinite(out).all():
             raise DataError(TOO_LARGE)
-        return float(out[0] + out[1] + self.untouched_cost(sample)), max(0.0, float(out[2]))
+        features = sample.counts.size - 1 + int(self.constant)
+        untouched = self.rule.cost(*self.start, self.C, self.D)
+        untouched *= features - sample.touched.size
+        return float(out[0] + out[1] + untouched), max(0.0, float(out[2]))
 
     # -- the stochastic solver -----------------------------------------------------------------
 
@@ -256,11 +228,7 @@ class BoxSolver:
         return Stream(np.zeros(3), counts, stamps, boxes, np.zeros_like(boxes))
 
     def descend(
-        self,
-        stream: Stream,
-        examples: StreamRows,
-        counting: bool,
-        answers: Floats,
+        self, stream: Stream, examples: StreamRows, counting: bool, answers: Floats
     ) -> None:
         """One step per example, in order; see the kernel."""
         level, kappa, cap = LOSSES[self.loss]
@@ -274,24 +242,14 @@ class BoxSolver:
         self, sample: Sample, sign: Floats, answers: Floats, box: Floats
     ) -> tuple[Floats, float, float]:
         """A dual point from averaged slopes, the objective at `box` and the gap between them."""
-        cap, kappa = self._limits(sample)
-        a, dual = np.clip(answers, 0.0, cap), np.zeros((sample.counts.size, 2))
-        self._gather(sample, sign, a, dual)
-        return (a, *self._certify(sample, sign, cap, kappa, a, dual, box))
+        examples = self._examples(sample, sign)
+        a = np.clip(answers, 0.0, examples.cap)
+        dual = self._gather(sample, sign, a)
+        return (a, *self._certify(sample, examples, a, dual, box))
 
 
 def spread(rows: Rows, boxes: Floats, constant: float) -> tuple[Floats, Floats]:
-    """x·μ and |x|·σ of every row, by class.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    boxes : array of shape (n_classes, 1 + n_features, 2)
-        Centres and half widths.
-    constant : float
-        The value of the constant feature.
-    """
+    """x·μ and |x|·σ of every row, by class; `boxes` has their centres and half widths."""
     means, reach = np.empty((len(rows), len(boxes))), np.empty((len(rows), len(boxes)))
     SPREAD_BOX.loop(rows.data.dtype.name)(rows, boxes, constant, means, reach)
     return means, reach
