@@ -204,7 +204,7 @@ def test_names_are_written_so_that_nothing_breaks(run, tmp_path, monkeypatch):
         (("sms.csv", "--folds", "250"), "use fewer folds"),
         (("missing.csv",), "there is no file 'missing.csv'"),
         (("one.csv",), "all 5 rows of one.csv have the label 'ham'"),
-        (("parts.csv",), "is no class but a number with a fraction"),
+        (("parts.csv",), "is a number with a fraction, not a class"),
         (("rows.svm", "--chars", "2,3"), "--chars applies to texts"),
         (("sms.csv", "--test", "rows.svm"), "give two of one kind"),
     ],
@@ -263,7 +263,7 @@ def test_the_messages_that_come_along_can_be_compared_on(run, monkeypatch):
     )
     assert code == 0
     assert out.startswith(f"SMS Spam Collection: {ROWS} rows")
-    assert err.splitlines() == ["sureline: tuning: 1 trainings", "sureline: judging: 2 trainings"]
+    assert err.splitlines() == ["sureline: tuning: 1 trainings", "sureline: testing: 2 trainings"]
 
 
 def test_the_demo_is_all_messages():

@@ -23,18 +23,8 @@ def validate_rows(
 ) -> Any:
     """X, or X and y, as scikit-learn validates them: numbers of the estimator's dtype, or an error.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Whose number and names of features must match, or are set with ``reset=True``.
-    X : array or sparse matrix
-        The rows.
-    y : array, optional
-        Their labels.
-    reset : bool, default=False
-        Whether this is the estimator's first input.
-    finite : bool, default=True
-        Whether to check that sparse numbers are finite; otherwise `as_rows` does.
+    With ``reset=True`` this is the estimator's first input, which sets the number and the names of
+    its features. Unless `finite`, sparse numbers need not be: `as_rows` checks them.
     """
     unlabelled = type(y) is str
     if not reset and _is_valid(estimator, X, finite) and (unlabelled or _are_labels(y, X)):

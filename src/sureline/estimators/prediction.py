@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
@@ -28,20 +29,12 @@ A = TypeVar("A")
 Chunk = Callable[[], Callable[[], Rows]]
 
 
-def has_variance(estimator: Any) -> bool:
-    """Whether a classifier keeps a variance for every weight; it need not be fitted.
-
-    Parameters
-    ----------
-    estimator : TextClassifier or OnlineClassifier
-        The classifier.
-    """
-    return bool(estimator.has_variance)
+def offered_if(check: Callable[[Any], bool]) -> Callable[[F], F]:
+    """Offer a method only where `check` holds, so that ``hasattr`` is right."""
+    return cast(Callable[[F], F], available_if(check))
 
 
-def with_variance(method: F) -> F:
-    """Offer a method only by classifiers that keep variances, so that ``hasattr`` is right."""
-    return cast(F, available_if(has_variance)(method))
+with_variance = offered_if(attrgetter("has_variance"))
 
 
 class PredictionMixin(ClassifierMixin, BaseEstimator):

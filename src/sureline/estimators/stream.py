@@ -39,31 +39,8 @@ class StreamTrainer:
     that learn numbers, learn in rounds: each learns its part of the rows into a copy of the model,
     and `merge_shards` ends the round. A row that shows a new class is learned between two rounds.
 
-    Parameters
-    ----------
-    classifier : TextClassifier or OnlineClassifier
-        What learns: the first takes texts, the second svmlight rows.
-    classes : sequence of str, default=None
-        Labels to know beforehand, as text; they get the type of the first batch's labels.
-    labels : sequence, default=()
-        Labels to know beforehand, typed as those of the rows, if none are named by `classes`.
-    threads : int, default=1
-        How many threads learn.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from sureline.data import Batch
-    >>> from sureline.estimators import TextClassifier
-    >>> from sureline.estimators.stream import StreamTrainer
-    >>> rows = Batch(
-    ...     text=pa.array(["win a prize", "lunch?"], pa.large_string()),
-    ...     label=pa.array(["spam", "ham"], pa.large_string()),
-    ... )
-    >>> trainer = StreamTrainer(TextClassifier(), classes=["ham", "spam"])
-    >>> trainer.learn(rows)
-    >>> trainer.counts.seen, trainer.classifier.predict_one("a prize")
-    (2, 'spam')
+    Labels to know beforehand are given as text by `classes`, and get the type of the first batch's
+    labels, or else by `labels`, typed as those of the rows.
     """
 
     def __init__(
@@ -117,13 +94,8 @@ class StreamTrainer:
     def learn(self, batch: Batch, turn: Turn = NEW) -> None:
         """Learn the rows of a batch, in order.
 
-        Parameters
-        ----------
-        batch : Batch
-            Rows with labels, of the kind that the classifier takes.
-        turn : Turn, default=NEW
-            Whether the rows were counted or learned before. Rows that were counted give no new
-            feature a column and are not counted again.
+        By its turn, rows may have been counted or learned before: these give no new feature a
+        column and are not counted again.
         """
         check_kind(self.classifier, batch)
         if not len(batch):
@@ -142,13 +114,7 @@ class StreamTrainer:
         self._learn_in_shards(self._pool, rest, labels[begin:], turn)
 
     def count(self, batch: Batch) -> None:
-        """Count the texts of a batch and give their features columns, but learn nothing.
-
-        Parameters
-        ----------
-        batch : Batch
-            Texts with labels.
-        """
+        """Count the texts of a batch and give their features columns, but learn nothing."""
         check_kind(self.classifier, batch)
         if batch.text is None:
             raise InvalidParameter(
@@ -184,7 +150,7 @@ class StreamTrainer:
 
     def _known_labels(self, batch: Batch) -> NDArray[Any]:
         """The labels of a batch; the first batch sets the type of those named."""
-        labels = _labels_of(batch)
+        labels = class_labels(batch.label, batch.source)
         if self._named is not None:
             self._classes, self._named = typed_labels(self._named, labels.dtype), None
         return labels
@@ -265,22 +231,10 @@ class StreamTrainer:
 
 
 def predict_batch(classifier: Any, batch: Batch) -> Predictions:
-    """The predictions of a fitted classifier for the rows of a batch.
+    """The predictions of a fitted classifier for the rows of a batch; labels are not needed.
 
     Unknown features count as in a model that has learned nothing: they move no score and make it
     less certain.
-
-    Parameters
-    ----------
-    classifier : TextClassifier or OnlineClassifier
-        The fitted classifier.
-    batch : Batch
-        Rows of the kind that it takes; labels are not needed.
-
-    Returns
-    -------
-    Predictions
-        The labels with probabilities, margins and variances.
     """
     check_kind(classifier, batch)
     parts = [model.predictions(rows) for model, rows in _rows_of(classifier, batch)]
@@ -322,13 +276,7 @@ def _number_rows(classifier: OnlineClassifier, batch: Batch) -> Rows:
 
 
 def count_features(classifier: Any) -> int:
-    """How many features a classifier has seen.
-
-    Parameters
-    ----------
-    classifier : TextClassifier or OnlineClassifier
-        A classifier, fitted or not.
-    """
+    """How many features a classifier, fitted or not, has seen."""
     if not classifier.__sklearn_is_fitted__():
         return 0
     of_texts = isinstance(classifier, TextClassifier)
@@ -336,15 +284,7 @@ def count_features(classifier: Any) -> int:
 
 
 def check_kind(classifier: Any, batch: Batch) -> None:
-    """Refuse texts for a classifier of numbers, and numbers for a classifier of texts.
-
-    Parameters
-    ----------
-    classifier : TextClassifier or OnlineClassifier
-        The classifier.
-    batch : Batch
-        Rows for it.
-    """
+    """Refuse texts for a classifier of numbers, and numbers for a classifier of texts."""
     takes_text = isinstance(classifier, TextClassifier)
     if takes_text != (batch.text is not None):
         takes, holds = ("texts", "svmlight rows") if takes_text else ("svmlight rows", "texts")
@@ -354,14 +294,14 @@ def check_kind(classifier: Any, batch: Batch) -> None:
         )
 
 
-def _labels_of(batch: Batch) -> NDArray[Any]:
-    """The labels of a batch; numbers with fractions are none."""
-    labels = as_labels(batch.label)
+def class_labels(column: Any, source: str) -> NDArray[Any]:
+    """A column of labels; numbers with fractions are none."""
+    labels = as_labels(column)
     if labels.dtype.kind == "f":
         broken = np.flatnonzero(~(labels == np.floor(labels)))
         if broken.size:
             raise DataError(
-                f"{batch.source}: the label {labels[broken[0]]} is a number with a fraction, not a "
+                f"{source}: the label {labels[broken[0]]} is a number with a fraction, not a "
                 "class; give classes, or read labels as text (label_type='text')"
             )
     return labels

@@ -24,14 +24,7 @@ def choose_learner(
 ) -> Learner:
     """The learner of an estimator's parameters, all of which are checked.
 
-    Parameters
-    ----------
-    estimator : OnlineClassifier
-        The estimator.
-    weighting : {"idf", "nb"} or None, default=None
-        How counts of rows weigh features.
-    normalize : bool, default=False
-        Whether rows are scaled to length 1 after weighting.
+    `weighting` is how counts of rows weigh features; rows are then scaled to length 1 on request.
     """
     owner, rule = type(estimator).__name__, choose_rule(estimator)
     validate(estimator)

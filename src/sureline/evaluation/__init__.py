@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sureline.evaluation.ablation import Ablation, feature_ablation, text_feature_groups
-    from sureline.evaluation.baselines import Majority, majority_baseline
-    from sureline.evaluation.confusion import Confusion, confusion_counts
     from sureline.evaluation.learning_curves import LearningCurve, learning_curve
-    from sureline.evaluation.metrics import METRICS, Evaluation, Metric, compute_metrics
+    from sureline.evaluation.metrics import (
+        METRICS,
+        Confusion,
+        Evaluation,
+        Majority,
+        Metric,
+        compute_metrics,
+        confusion_counts,
+        majority_baseline,
+    )
     from sureline.evaluation.prequential import Progression, progressive
     from sureline.evaluation.protocols import Judgement, growing_blocks, hold_out, k_fold
     from sureline.evaluation.reliability import Calibration, calibration, label_entropy
@@ -52,10 +59,11 @@ __all__ = [
 # No module may have the name of something it offers: importing it would hide the other.
 _HOMES = {
     "ablation": ("Ablation", "feature_ablation", "text_feature_groups"),
-    "baselines": ("Majority", "majority_baseline"),
-    "confusion": ("Confusion", "confusion_counts"),
     "learning_curves": ("LearningCurve", "learning_curve"),
-    "metrics": ("METRICS", "Evaluation", "Metric", "compute_metrics"),
+    "metrics": (
+        *("METRICS", "Confusion", "Evaluation", "Majority", "Metric"),
+        *("compute_metrics", "confusion_counts", "majority_baseline"),
+    ),
     "prequential": ("Progression", "progressive"),
     "protocols": ("Judgement", "growing_blocks", "hold_out", "k_fold"),
     "reliability": ("Calibration", "calibration", "label_entropy"),

@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import (
     accuracy_score,
+    confusion_matrix,
     f1_score,
     precision_recall_fscore_support,
     zero_one_loss,
@@ -173,21 +175,7 @@ class Evaluation:
 class Evaluator:
     """Compares predictions with labels, batch by batch, in memory that does not grow with the rows.
 
-    Parameters
-    ----------
-    classes : array
-        The classes of the model, sorted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sureline.evaluation.metrics import Evaluator
-    >>> evaluator = Evaluator(np.array(["ham", "spam"]))
-    >>> evaluator.add(["ham", "eggs"], np.array(["ham", "spam"]))
-    ['ham', 'eggs']
-    >>> result = evaluator.evaluation()
-    >>> result.error, result.unknown
-    (0.5, {'eggs': 1})
+    `classes` are those of the model, sorted.
     """
 
     def __init__(self, classes: NDArray[Any]) -> None:
@@ -203,16 +191,9 @@ class Evaluator:
     def add(
         self, labels: Sequence[Any], predicted: NDArray[Any], probabilities: Floats | None = None
     ) -> list[Any]:
-        """Compare some more rows; return their labels as the model has them.
+        """Compare some more rows, whose true labels are values or as written in a file.
 
-        Parameters
-        ----------
-        labels : sequence
-            The true labels, as values or as written in a file.
-        predicted : array of shape (n,)
-            The predicted labels.
-        probabilities : array of shape (n, n_classes), default=None
-            The probability of each class.
+        Return the true labels as the model has them. `probabilities` has a column per class.
         """
         truth = [self._parse(label) for label in labels]
         self.rows += len(truth)
@@ -240,13 +221,7 @@ class Evaluator:
         return self._parsed[label]
 
     def evaluation(self, seconds: float = 0.0) -> Evaluation:
-        """The metrics of all rows so far.
-
-        Parameters
-        ----------
-        seconds : float, default=0.0
-            How long the predictions took.
-        """
+        """The metrics of all rows so far; `seconds` is how long the predictions took."""
         if not self.rows:
             raise DataError("there are no rows to evaluate; give some, with labels")
         met = dict.fromkeys(label for pair in self._pairs for label in pair)
@@ -315,3 +290,104 @@ def compute_metrics(
     chance = None if probabilities is None else np.asarray(probabilities, np.float64)
     evaluator.add(truth.tolist(), predicted, chance)
     return evaluator.evaluation().metrics
+
+
+class Confusion(NamedTuple):
+    """How many rows of each label were predicted as each.
+
+    Parameters
+    ----------
+    labels : array of shape (n_labels,)
+        All labels that are true or were predicted, sorted.
+    counts : int array of shape (n_labels, n_labels)
+        The number of rows by true label (row) and predicted label (column).
+    """
+
+    labels: NDArray[Any]
+    counts: NDArray[np.int64]
+
+    def frequent(self, n: int = 10) -> list[tuple[Any, Any, int]]:
+        """The most frequent mistakes: the true label, the predicted one, and how many rows.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many at most.
+        """
+        wrong = self.counts - np.diag(np.diag(self.counts))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:n]
+        names = self.labels.tolist()
+        pairs = (np.unravel_index(each, wrong.shape) for each in order)
+        return [(names[i], names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
+
+
+def confusion_counts(y: Any, predictions: Any) -> Confusion:
+    """Count how many rows of each label were predicted as each.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        The true labels.
+    predictions : array of shape (n_samples,)
+        The predicted ones.
+
+    Returns
+    -------
+    Confusion
+        The labels and the counts.
+
+    Examples
+    --------
+    >>> from sureline.evaluation import confusion_counts
+    >>> confusion = confusion_counts(["ham", "ham", "spam"], ["ham", "spam", "spam"])
+    >>> confusion.counts.tolist(), confusion.frequent()
+    ([[1, 1], [0, 1]], [('ham', 'spam', 1)])
+    """
+    truth, predicted = as_labels(y), as_labels(predictions)
+    labels = np.union1d(truth, predicted)
+    return Confusion(labels, np.asarray(confusion_matrix(truth, predicted, labels=labels)))
+
+
+class Majority(NamedTuple):
+    """The most frequent label, and the error of always predicting it.
+
+    Parameters
+    ----------
+    label : label
+        The most frequent label of the training rows; of equally frequent ones, the first.
+    error : float
+        The share of the test rows that have another.
+    """
+
+    label: Any
+    error: float
+
+
+def majority_baseline(y: Any, y_test: Any = None) -> Majority:
+    """The error of always predicting the most frequent label.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        The training labels.
+    y_test : array, default=None
+        The test labels; by default `y` itself.
+
+    Returns
+    -------
+    Majority
+        The label and its error.
+
+    Examples
+    --------
+    >>> from sureline.evaluation import majority_baseline
+    >>> majority_baseline(["ham", "ham", "spam"], ["spam", "ham", "ham", "ham"])
+    Majority(label='ham', error=0.25)
+    """
+    labels = as_labels(y)
+    test = labels if y_test is None else as_labels(y_test)
+    if not labels.size or not test.size:
+        raise DataError("majority_baseline needs at least one training label and one test label")
+    model = DummyClassifier(strategy="most_frequent").fit(np.zeros((labels.size, 1)), labels)
+    predicted = model.predict(np.zeros((test.size, 1)))
+    return Majority(predicted.tolist()[0], float(np.mean(predicted != test)))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sureline.evaluation.confusion import Confusion
+    from sureline.evaluation.metrics import Confusion
     from sureline.evaluation.reliability import Calibration
 
 Place = str | os.PathLike[str] | None
@@ -45,17 +45,7 @@ NAMED = 60  # up to this many, labels have their names
 def reliability_figure(found: Calibration, path: Place = None) -> Figure:
     """Draw the reliability diagram: accuracy against confidence, and the rows in each bin.
 
-    Parameters
-    ----------
-    found : Calibration
-        What `calibration` gives.
-    path : str or path, default=None
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure. Whiskers are 95% intervals; the bars below count rows.
+    Whiskers are 95% intervals; the bars below count rows.
     """
     bins = found.bins
     if not bins:
@@ -97,23 +87,11 @@ def reliability_figure(found: Calibration, path: Place = None) -> Figure:
 def learning_curve_figure(
     curves: Mapping[str, Any], path: Place = None, *, by: Literal["example", "pass"] = "example"
 ) -> Figure:
-    """Draw the error of models during training.
+    """Draw the error of models during training, by their names.
 
-    Parameters
-    ----------
-    curves : mapping from str
-        By name of the model: what `learning_curve` gives, what `Progression.curve` gives, or a
-        pair of sequences, numbers of examples (or passes) and errors.
-    path : str or path, default=None
-        Where to save the figure.
-    by : {"example", "pass"}, default="example"
-        What the horizontal axis counts. Examples are drawn on a logarithmic scale where they
-        spread over more than a factor of 50.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
+    A curve is what `learning_curve` or `Progression.curve` gives, or a pair of sequences: numbers
+    of examples (or passes) and errors. Examples are drawn on a logarithmic scale where they spread
+    over more than a factor of 50.
     """
     if by not in ("example", "pass"):
         raise InvalidParameter(f"learning_curve_figure: by must be 'example' or 'pass', got {by!r}")
@@ -146,17 +124,7 @@ def learning_curve_figure(
 def confusion_figure(found: Confusion, path: Place = None) -> Figure:
     """Draw the confusion matrix, as shares of each true label.
 
-    Parameters
-    ----------
-    found : Confusion
-        What `confusion_counts` gives.
-    path : str or path, default=None
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure. Up to 25 labels each cell has its count, up to 60 they have their names.
+    Up to 25 labels each cell has its count, up to 60 they have their names.
     """
     n = len(found.labels)
     if not n:
@@ -197,32 +165,11 @@ def confusion_figure(found: Confusion, path: Place = None) -> Figure:
 
 
 def compare_figure(rows: Sequence[Mapping[str, Any]], path: Place = None) -> Figure:
-    """Draw the errors and training times of several learners, task by task.
+    """Draw the errors and training times of several learners, task by task, the best on top.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        One per learner and task: `task`, `learner`, `error` (a share), and, where they are known,
-        `deviation` of the error over folds, `seconds` of training, and `baseline`, whether the
-        learner is one to compare with.
-    path : str or path, default=None
-        Where to save the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure: errors on the left, times on the right, the lowest error on top. Filled circles
-        are learners, empty squares baselines.
-
-    Examples
-    --------
-    >>> from sureline.evaluation.plots import compare_figure
-    >>> rows = [
-    ...     {"task": "mail", "learner": "arow", "error": 0.02, "seconds": 0.1},
-    ...     {"task": "mail", "learner": "linear-svm", "error": 0.03, "seconds": 0.5,
-    ...      "baseline": True},
-    ... ]
-    >>> figure = compare_figure(rows)  # doctest: +SKIP
+    A row has `task`, `learner` and `error` (a share), and, where they are known, `deviation` of the
+    error over folds, `seconds` of training, and `baseline`, whether the learner is one to compare
+    with. Filled circles are learners, empty squares baselines.
     """
     tasks = dict[str, list[Mapping[str, Any]]]()
     for row in rows:
@@ -264,25 +211,10 @@ def errors_scatter(
     names: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw the errors of one learner against those of another, one point per task.
+    """Draw the errors of one learner against those of another, as shares, one point per task.
 
-    Parameters
-    ----------
-    x, y : array of shape (n_tasks,)
-        The errors, as shares.
-    path : str or path, default=None
-        Where to save the figure.
-    labels : pair of str, default=("x", "y")
-        The names of the learners.
-    names : sequence of str, default=None
-        The names of the tasks, written beside the points.
-    groups : sequence of str, default=None
-        A group for each task; groups have markers of their own.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure. Points below the diagonal are tasks on which the second learner is better.
+    `labels` are the names of the two learners; `names` are written beside the points, and `groups`
+    have markers of their own. Points below the diagonal are tasks on which the second is better.
     """
     first, second = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if first.ndim != 1 or first.shape != second.shape or not first.size:

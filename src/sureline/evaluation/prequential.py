@@ -26,21 +26,11 @@ FIRST = np.zeros(1, np.int64)
 
 
 class Curve(NamedTuple):
-    """The error by number of examples.
-
-    Parameters
-    ----------
-    examples : int array
-        The numbers of examples.
-    error : float array
-        The share of them that was predicted wrongly, each just before it was learned.
-    recent : float array
-        The same over the last few of them.
-    """
+    """The error by number of examples."""
 
     examples: NDArray[np.int64]
-    error: NDArray[np.float64]
-    recent: NDArray[np.float64]
+    error: NDArray[np.float64]  # of all of them, each predicted just before it was learned
+    recent: NDArray[np.float64]  # of the last few of them
 
 
 @dataclass(frozen=True, eq=False)

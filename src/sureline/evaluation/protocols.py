@@ -275,37 +275,43 @@ def evaluate_splits(
         )
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
     classes = np.unique(labels) if probabilities else None
-    parts = list[tuple[Any, ...]]()
-    seconds = list[float]()
-    for number, (train, test) in enumerate(splits):
+    predictions, chances, seconds = list[Any](), list[Any](), list[float]()
+    for train, test in splits:
         trained = clone(model)
         own = {} if weight is None else {"sample_weight": weight[train]}
         begun = process_time()
         trained.fit(take_rows(rows, train), labels[train], **own)
         seconds.append(process_time() - begun)
         tested = take_rows(rows, test)
-        chance = np.zeros(test.size)
         if classes is not None:
-            chance = _all_probabilities(trained, tested, classes)
-        parts.append((test, trained.predict(tested), np.full(test.size, number), chance))
-    tested, predictions, fold, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.argsort(tested, kind="stable")
+            chances.append(np.zeros((test.size, classes.size)))
+            known = np.searchsorted(classes, trained.classes_)
+            chances[-1][:, known] = trained.predict_proba(tested)
+        predictions.append(trained.predict(tested))
+    return join_folds(labels, splits, predictions, seconds, classes, chances)
+
+
+def join_folds(
+    labels: NDArray[Any],
+    splits: Sequence[Split],
+    predictions: Sequence[NDArray[Any]],
+    seconds: Sequence[float],
+    classes: NDArray[Any] | None = None,
+    chances: Sequence[NDArray[np.float64]] = (),
+) -> Judgement:
+    """The predictions, and the probabilities if there are any, of all test rows, by row."""
+    tests = [test for _, test in splits]
+    rows = np.concatenate(tests)
+    order = np.argsort(rows, kind="stable")
     return Judgement(
-        rows=tested[order],
-        truth=labels[tested[order]],
-        predictions=predictions[order],
-        fold=fold[order],
+        rows=rows[order],
+        truth=labels[rows[order]],
+        predictions=np.concatenate(predictions)[order],
+        fold=np.repeat(np.arange(len(tests)), [test.size for test in tests])[order],
         seconds=tuple(seconds),
         classes=classes,
-        probabilities=None if classes is None else chance[order],
+        probabilities=np.concatenate(chances)[order] if chances else None,
     )
-
-
-def _all_probabilities(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """The probabilities of all classes, 0 for those that the model does not know."""
-    probabilities = np.zeros((count_rows(X), classes.size))
-    probabilities[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
-    return probabilities
 
 
 def _labels(y: Any) -> NDArray[Any]:

@@ -19,28 +19,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """A bin of a reliability diagram that holds rows.
-
-    Parameters
-    ----------
-    low, high : float
-        Its edges.
-    count : int
-        How many rows it holds.
-    confidence : float
-        Their mean confidence.
-    accuracy : float
-        The share of them that is right.
-    interval : (float, float)
-        The 95% interval of the accuracy.
-    """
+    """A bin of a reliability diagram that holds rows."""
 
     low: float
     high: float
     count: int
-    confidence: float
-    accuracy: float
-    interval: tuple[float, float]
+    confidence: float  # their mean
+    accuracy: float  # the share of them that is right
+    interval: tuple[float, float]  # the 95% interval of the accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +67,7 @@ class Calibration:
 
     @property
     def bins(self) -> list[ReliabilityBin]:
-        """The bins that hold rows, as a reliability diagram shows them.
-
-        The diagram of the report (inline SVG, which needs no extra library) and that for papers
-        (matplotlib) both draw these numbers and compute none of their own.
-        """
+        """The bins that hold rows, as the reliability diagrams show them."""
         return [
             ReliabilityBin(
                 float(self.edges[k]),
@@ -100,13 +82,7 @@ class Calibration:
 
 
 class BinCounts:
-    """Counts rows and right predictions by confidence, in memory that does not grow with the rows.
-
-    Parameters
-    ----------
-    edges : array of shape (n_bins + 1,)
-        The edges of the bins, from 0 to 1.
-    """
+    """Counts rows and right predictions by confidence, in a fixed amount of memory."""
 
     def __init__(self, edges: Floats) -> None:
         self._edges = edges
@@ -114,15 +90,7 @@ class BinCounts:
         self._confidence, self._right = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
 
     def add(self, confidence: Floats, right: NDArray[np.bool_]) -> None:
-        """Count some more rows.
-
-        Parameters
-        ----------
-        confidence : array of shape (n,)
-            The probability of each predicted class.
-        right : bool array of shape (n,)
-            Whether each prediction is right.
-        """
+        """Count some more rows: how probable each predicted class was, and whether it is right."""
         place = np.searchsorted(self._edges[1:-1], confidence, side="left")
         bins = self._counts.size
         self._counts += np.bincount(place, minlength=bins)
@@ -130,13 +98,7 @@ class BinCounts:
         self._right += np.bincount(place, right, bins)
 
     def calibration(self, log_loss: float | None = None, brier: float | None = None) -> Calibration:
-        """The calibration of all rows so far.
-
-        Parameters
-        ----------
-        log_loss, brier : float, default=None
-            These scores of the same rows, which cannot be computed from bins.
-        """
+        """The calibration of all rows so far; `log_loss` and `brier` cannot be had from bins."""
         with np.errstate(invalid="ignore"):
             confidence, accuracy = self._confidence / self._counts, self._right / self._counts
         gaps = np.abs(np.nan_to_num(confidence - accuracy))

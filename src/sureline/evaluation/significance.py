@@ -14,19 +14,7 @@ FEW = 25  # below this many discordant rows, the exact test is used
 
 
 def wilson_interval(count: int, total: int) -> tuple[float, float]:
-    """Wilson's 95% confidence interval of a share.
-
-    Parameters
-    ----------
-    count, total : int
-        The share as a count out of a total of at least 1.
-
-    Examples
-    --------
-    >>> from sureline.evaluation.significance import wilson_interval
-    >>> [round(end, 3) for end in wilson_interval(1, 10)]
-    [0.018, 0.404]
-    """
+    """Wilson's 95% confidence interval of the share `count` / `total`."""
     interval = binomtest(count, total).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
 

@@ -22,8 +22,7 @@ from sureline.evaluation.search.candidates import (
     rule_candidates,
 )
 from sureline.evaluation.search.comparison import compare
-from sureline.evaluation.search.dataset import Dataset, split_features
-from sureline.evaluation.search.protocol import Protocol
+from sureline.evaluation.search.dataset import Dataset, Protocol, split_features
 from sureline.evaluation.search.trials import Runner, Trial, predict_split
 
 
@@ -92,7 +91,7 @@ def test_several_processes_find_the_same():
     # So that even small matrices are shared by files.
     with parallel_config("loky", max_nbytes=100):
         together = compare(Runner(rows, jobs=2, progress=record), chosen, protocol)
-    assert stages == [["compiling", 2, 2], ["tuning", 13, 13], ["judging", 6, 6]]
+    assert stages == [["compiling", 2, 2], ["tuning", 13, 13], ["testing", 6, 6]]
     for a, b in zip(alone.results, together.results, strict=True):
         assert (a.learner, a.settings, a.passes) == (b.learner, b.settings, b.passes)
         assert a.judgement.predictions.tolist() == b.judgement.predictions.tolist()

@@ -17,9 +17,8 @@ from sureline.data import Batch
 from sureline.evaluation import growing_blocks, progressive
 from sureline.evaluation.search import PROTOCOLS
 from sureline.evaluation.search.candidates import rule_candidates
-from sureline.evaluation.search.dataset import Dataset, split_features
+from sureline.evaluation.search.dataset import Dataset, Protocol, split_features
 from sureline.evaluation.search.halving import FINALISTS, tune
-from sureline.evaluation.search.protocol import Protocol
 from sureline.evaluation.search.trials import Runner
 
 

@@ -226,7 +226,7 @@ def compare(
         from sureline.cli import search
         from sureline.cli.compare.results import Results
         from sureline.evaluation.search.comparison import compare as run
-        from sureline.evaluation.search.protocol import Protocol
+        from sureline.evaluation.search.dataset import Protocol
         from sureline.evaluation.search.trials import Runner
 
     chosen = search.RuleSettings.parse(learners.rules, learners.settings)

@@ -123,8 +123,8 @@ def tune(
     with loading(output.quiet):
         from sureline.cli import search
         from sureline.cli.tune.results import Results, train_command
+        from sureline.evaluation.search.dataset import Protocol
         from sureline.evaluation.search.halving import tune as run
-        from sureline.evaluation.search.protocol import Protocol
         from sureline.evaluation.search.trials import Runner
 
     chosen = search.RuleSettings.parse(learners.rule, learners.settings, learners.tries)

@@ -11,9 +11,8 @@ from typing import Any
 from sureline.cli.settings import settable
 from sureline.cli.values import write_value
 from sureline.evaluation import Majority, majority_baseline
-from sureline.evaluation.search.dataset import Dataset
+from sureline.evaluation.search.dataset import Dataset, Protocol
 from sureline.evaluation.search.halving import Tried
-from sureline.evaluation.search.protocol import Protocol
 from sureline.rules import rules
 
 MODEL = "model.sureline"

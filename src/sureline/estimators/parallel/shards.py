@@ -37,17 +37,7 @@ def check_copies(state: State, threads: int, limit_gb: float, owner: str) -> Non
 
 
 class ShardedPass:
-    """Rows in memory, learned into a state by all threads of a pool, pass after pass.
-
-    Parameters
-    ----------
-    learner : Learner
-        What learns.
-    state : State
-        What is learned; it changes at the end of each pass.
-    pool : ThreadPool
-        The threads, one per shard.
-    """
+    """Rows in memory, learned into a state by all threads of a pool; it changes after each pass."""
 
     def __init__(self, learner: Learner, state: State, pool: ThreadPool) -> None:
         self._learner, self._pool = learner, pool
@@ -68,14 +58,9 @@ class ShardedPass:
 
 
 class Shards(Generic[M]):
-    """Copies of a model that learn a stream row by row, in turn.
+    """Copies of a model, one per thread of a pool, that learn a stream row by row, in turn.
 
-    Parameters
-    ----------
-    model : LinearModel
-        What learns. It may have learned before; it changes when the shards are merged.
-    pool : ThreadPool
-        The threads, one per shard.
+    The model may have learned before; it changes when the shards are merged.
     """
 
     def __init__(self, model: M, pool: ThreadPool) -> None:

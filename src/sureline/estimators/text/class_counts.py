@@ -20,12 +20,7 @@ Labels = NDArray[Any]
 class ClassCounts:
     """Class counts of a vectorizer: a state of which only the counts are used.
 
-    Parameters
-    ----------
-    weighting : {"idf", "nb"} or None
-        What they are for; None counts nothing.
-    dtype : str
-        The kind of number of the rows.
+    A `weighting` of None counts nothing.
     """
 
     def __init__(self, weighting: str | None, dtype: str) -> None:

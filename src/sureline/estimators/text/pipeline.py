@@ -34,24 +34,10 @@ ROWS_AHEAD = 2  # chunks that have columns and wait to be learned
 
 
 class TextPipeline:
-    """The three stages from texts to a model.
+    """The three stages from texts, in the order in which they are learned, to a model.
 
-    Parameters
-    ----------
-    model : TextModel
-        What learns; the caller holds ``model.lock.learning``.
-    texts : pyarrow.LargeStringArray
-        The texts, in the order in which they are learned.
-    y : array of shape (n,)
-        Their labels.
-    weight : array of shape (n,)
-        How much each text counts.
-    classes : array, default=None
-        Labels to know beforehand.
-    turn : Turn, default=NEW
-        Texts that were counted before give no new feature a column and are not counted again.
-    named : NamedFeatures, default=None
-        Features with a name and a value, besides those of the texts.
+    The caller holds ``model.lock.learning``. By their `turn`, texts that were counted before give
+    no new feature a column and are not counted again. `classes` are labels to know beforehand.
     """
 
     def __init__(

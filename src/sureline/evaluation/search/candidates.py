@@ -22,33 +22,15 @@ SMOOTHINGS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner and the settings among which it is tuned.
-
-    Parameters
-    ----------
-    name : str
-        Its name in tables.
-    estimator : estimator
-        An unfitted classifier.
-    grid : sequence of dict
-        The settings to try, the defaults first.
-    online : bool
-        Whether it learns online, so that the number of passes is tuned as well.
-    baseline : bool
-        Whether it comes from scikit-learn.
-    negative : bool
-        Whether it can learn from negative features.
-    prefix : str
-        Where `estimator` has the parameters of `grid`, such as ``"estimator__"``.
-    """
+    """A learner and the settings among which it is tuned."""
 
     name: str
-    estimator: Any
-    grid: Sequence[Settings] = ({},)
-    online: bool = True
-    baseline: bool = False
-    negative: bool = True
-    prefix: str = ""
+    estimator: Any  # unfitted
+    grid: Sequence[Settings] = ({},)  # the settings to try, the defaults first
+    online: bool = True  # whether the number of passes is tuned as well
+    baseline: bool = False  # whether it comes from scikit-learn
+    negative: bool = True  # whether it can learn from negative features
+    prefix: str = ""  # where `estimator` has the parameters of `grid`, such as "estimator__"
 
     def build(self, settings: Settings, seed: int) -> Any:
         """Return an unfitted classifier with these settings and this random seed."""
@@ -76,18 +58,10 @@ def rule_candidates(
     fixed: Mapping[str, Settings] | None = None,
     tried: Mapping[str, Mapping[str, Sequence[Any]]] | None = None,
 ) -> list[Candidate]:
-    """Return the online rules as candidates, one for each covariance that a rule supports.
+    """The online rules as candidates, one for each covariance that a rule supports.
 
-    Parameters
-    ----------
-    names : iterable of str, default=None
-        Which rules; by default all.
-    covariances : sequence of str, default=("diagonal-kl",)
-        Which covariances; a rule without one gives a single candidate.
-    fixed : dict, default=None
-        By rule, parameters that are set and not searched.
-    tried : dict, default=None
-        By rule, the values of a parameter to search, in place of those that the rule declares.
+    By rule, `fixed` has parameters that are set and not searched, and `tried` the values of a
+    parameter to search in place of those that the rule declares. `names` defaults to all rules.
     """
     made = list[Candidate]()
     for name in rules() if names is None else names:
@@ -118,7 +92,7 @@ def rule_candidates(
 def rule_grid(
     rule: Rule, fixed: Settings, tried: Mapping[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], ...]:
-    """Return every combination of the values over which a rule's parameters are searched.
+    """Every combination of the values over which a rule's parameters are searched.
 
     A parameter is searched if it is in `tried` or if the rule declares several values for it.
     """
@@ -139,13 +113,7 @@ def rule_grid(
 
 
 def baseline_candidates(names: Iterable[str] = BASELINES) -> list[Candidate]:
-    """Return some of scikit-learn's classifiers as candidates.
-
-    Parameters
-    ----------
-    names : iterable of str, default=BASELINES
-        Which of them.
-    """
+    """Some of scikit-learn's classifiers as candidates."""
     from sklearn.linear_model import LogisticRegression, SGDClassifier
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.naive_bayes import ComplementNB, MultinomialNB

@@ -9,13 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sureline.errors import DataError
-from sureline.evaluation.baselines import Majority, majority_baseline
-from sureline.evaluation.protocols import Judgement, Split, split_once
+from sureline.evaluation.metrics import Majority, majority_baseline
+from sureline.evaluation.protocols import Judgement, Split, join_folds, split_once
 from sureline.evaluation.search.candidates import Candidate, Settings
-from sureline.evaluation.search.dataset import Dataset
-from sureline.evaluation.search.protocol import TEST_SHARE, Protocol
+from sureline.evaluation.search.dataset import TEST_SHARE, Dataset, Protocol
 from sureline.evaluation.search.trials import (
-    Prediction,
     Runner,
     Trial,
     count_by_pass,
@@ -74,23 +72,9 @@ def compare(
     protocol: Protocol,
     test: Dataset | None = None,
 ) -> Comparison:
-    """Tune every candidate on one random split, then judge it with these settings.
+    """Tune every candidate on one random split, then evaluate it with these settings.
 
-    Parameters
-    ----------
-    runner : Runner
-        The rows, how their features are computed, and by how many processes.
-    candidates : sequence of Candidate
-        The learners.
-    protocol : Protocol
-        How they are judged.
-    test : Dataset, default=None
-        For ``"hold-out"``: the rows to judge on. None: a random fifth of all rows.
-
-    Returns
-    -------
-    Comparison
-        How all did, the best first.
+    `test` has the rows to test on, for ``"hold-out"``; None: a random fifth of all rows.
     """
     dataset = runner.dataset
     splits = _split(dataset, protocol, test)
@@ -172,12 +156,13 @@ def _judge(
     failures: dict[str, str],
 ) -> list[Result]:
     """How each candidate does on the splits of the protocol."""
-    found, failed = runner.run("judging", predict_split, splits, chosen)
+    found, failed = runner.run("testing", predict_split, splits, chosen)
     failures.update({chosen[number].candidate.name: reason for number, reason in failed.items()})
     results = list[Result]()
     for number, predictions in found.items():
         candidate, settings, passes, _ = chosen[number]
-        judgement = _collect(predictions, splits, runner.dataset)
+        guesses, seconds, converged = zip(*predictions, strict=True)
+        judgement = join_folds(runner.dataset.labels, splits, guesses, seconds)
         results.append(
             Result(
                 learner=candidate.name,
@@ -187,24 +172,7 @@ def _judge(
                 judgement=judgement,
                 # Blocks differ in size, and so do not compare.
                 deviation=judgement.deviation if protocol.name == "k-fold" else float("nan"),
-                unconverged=sum(not each.converged for each in predictions),
+                unconverged=converged.count(False),
             )
         )
     return results
-
-
-def _collect(
-    predictions: Sequence[Prediction], splits: Sequence[Split], dataset: Dataset
-) -> Judgement:
-    """The predictions for all test rows, by row."""
-    tests = [test for _, test in splits]
-    judged = np.concatenate(tests)
-    order = np.argsort(judged, kind="stable")
-    fold = np.repeat(np.arange(len(tests)), [test.size for test in tests])
-    return Judgement(
-        rows=judged[order],
-        truth=dataset.labels[judged[order]],
-        predictions=np.concatenate([each.labels for each in predictions])[order],
-        fold=fold[order],
-        seconds=tuple(each.seconds for each in predictions),
-    )

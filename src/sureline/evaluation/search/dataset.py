@@ -1,34 +1,57 @@
-"""Labelled rows in memory, and the features of a split of them."""
+"""Labelled rows in memory, how they are split, and the features of a split."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from sureline.data import Batch, as_labels
+from sureline.data import Batch
 from sureline.data.batch import concatenate
-from sureline.errors import DataError
+from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextFeatures
-from sureline.evaluation.protocols import Split
+from sureline.estimators.stream import class_labels
+from sureline.evaluation.protocols import Split, growing_blocks, split_folds, split_once
+from sureline.evaluation.search import PROTOCOLS
+
+TEST_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How learners are tested on rows that they have not learned from."""
+
+    # On stratified folds, on a random fifth of the rows, or on growing blocks of rows, each
+    # predicted before it is learned.
+    name: Literal["k-fold", "hold-out", "progressive"] = "k-fold"
+    folds: int = 10
+    passes: int = 10  # the most that online learners may make
+    seed: int = 0  # of the splits and the learners
+    shuffle: bool = True  # whether rows are shuffled where their order matters
+
+    def __post_init__(self) -> None:
+        if self.name not in PROTOCOLS:
+            raise InvalidParameter(
+                f"protocol must be {' or '.join(map(repr, PROTOCOLS))}, got {self.name!r}"
+            )
+
+    def split(self, labels: NDArray[Any], first: int | None = None) -> list[Split]:
+        """The row numbers to learn from and to test on; `first` is that of `growing_blocks`."""
+        if self.name == "k-fold":
+            return split_folds(labels, self.folds, self.seed)
+        if self.name == "hold-out":
+            return [split_once(labels, TEST_SHARE, self.seed)]
+        return growing_blocks(labels.size, first, random_state=self.seed if self.shuffle else None)
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled rows, all in memory.
-
-    Parameters
-    ----------
-    name : str
-        The name to show.
-    rows : Batch
-        Texts, or svmlight rows, with labels.
-    """
+    """Labelled rows, texts or svmlight rows, all in memory, and the name to show."""
 
     name: str
     rows: Batch
@@ -44,7 +67,7 @@ class Dataset:
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The label of each row."""
-        return as_labels(self.rows.label)
+        return class_labels(self.rows.label, self.name)
 
     @cached_property
     def classes(self) -> NDArray[Any]:
@@ -66,13 +89,6 @@ class Dataset:
         if not held:
             raise DataError(f"no rows in {name}; give a file that has some")
         dataset = cls(name, concatenate(held))
-        labels = dataset.labels
-        if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
-            fraction = labels[labels != np.floor(labels)][0]
-            raise DataError(
-                f"{name}: the label {fraction} is no class but a number with a fraction; give "
-                "classes, or read labels as text (label_type='text')"
-            )
         if dataset.classes.size < 2:
             raise DataError(
                 f"all {len(dataset):,} rows of {name} have the label "
@@ -95,7 +111,7 @@ class Dataset:
 def split_features(
     dataset: Dataset, split: Split, options: Mapping[str, Any], unknown: bool = False
 ) -> tuple[Any, Any]:
-    """Return the features of the training rows and of the test rows as sparse matrices.
+    """The features of the training rows and of the test rows as sparse matrices.
 
     Only features of the training rows get a column. With `unknown`, those that only test rows have
     get one too: no weight is learned for them, but they count in the length of a text, as they do

@@ -19,8 +19,7 @@ from sklearn.utils import check_random_state
 from sureline.errors import DataError
 from sureline.evaluation.protocols import Split
 from sureline.evaluation.search.candidates import Candidate, Settings
-from sureline.evaluation.search.dataset import Dataset
-from sureline.evaluation.search.protocol import Protocol
+from sureline.evaluation.search.dataset import Dataset, Protocol
 from sureline.evaluation.search.trials import (
     Runner,
     count_by_pass,
@@ -66,24 +65,11 @@ def tune(
     protocol: Protocol,
     halving: bool = True,
 ) -> Search:
-    """Search for the settings with the lowest error.
+    """Search for the settings with the lowest error; later rounds come first, then the better ones.
 
-    Parameters
-    ----------
-    runner : Runner
-        The rows, how their features are computed, and by how many processes.
-    candidates : sequence of Candidate
-        The learners, each tuned over its grid.
-    protocol : Protocol
-        How they are judged. Progressive: with one pass, every row is predicted just before it is
-        learned; with more, growing blocks of rows are predicted, each before it is learned.
-    halving : bool, default=True
-        Whether the worse half is left out after each round, or all settings see all rows.
-
-    Returns
-    -------
-    Search
-        All that was tried: the settings of later rounds first, and among them the better ones.
+    With the progressive protocol and one pass, every row is predicted just before it is learned;
+    with more, growing blocks of rows are, each before it is learned. Without `halving`, all
+    settings see all rows.
     """
     by_row = protocol.name == "progressive" and protocol.passes == 1
     rounds = _plan(runner.dataset, protocol, by_row, halving)

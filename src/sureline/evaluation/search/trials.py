@@ -27,8 +27,7 @@ from sureline.evaluation.learning_curves import learn_in_steps
 from sureline.evaluation.prequential import progressive
 from sureline.evaluation.protocols import Split
 from sureline.evaluation.search.candidates import Candidate, Settings
-from sureline.evaluation.search.dataset import Dataset, split_features
-from sureline.evaluation.search.protocol import Protocol
+from sureline.evaluation.search.dataset import Dataset, Protocol, split_features
 
 # Called with the name of a stage and its number of trainings; gives what is called after each.
 Progress = Callable[[str, int], Callable[[], object]]
@@ -96,7 +95,7 @@ def count_by_pass(data: SplitData, trial: Trial) -> Mistakes:
         stops = data.y.size * np.arange(1, trial.passes + 1)
         models: Any = learn_in_steps(model, data.X, data.y, stops, data.weight)
     else:
-        models = (_fit(model, candidate, data) for _ in range(1))
+        models = [_fit(model, candidate, data)]
     wrong = [int((trained.predict(data.X_test) != data.y_test).sum()) for trained in models]
     return Mistakes(np.array(wrong, np.int64), int(data.y_test.size))
 
@@ -152,27 +151,13 @@ class Runner:
 
     The features of a split are computed once for all trials, while earlier trials are running.
     joblib shares large matrices with the processes by memory-mapped files.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    options : dict
-        The parameters of `TextFeatures`.
-    jobs : int
-        The number of processes; -1 for one per core. The results do not depend on it.
-    progress : function
-        Called with the name of a stage and its number of trainings; what it returns is called after
-        each training.
-    unknown : bool
-        Whether features that only test rows have count in the length of a text.
     """
 
     dataset: Dataset
-    options: Mapping[str, Any] = field(default_factory=dict)
-    jobs: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)  # the parameters of `TextFeatures`
+    jobs: int = 1  # processes; -1 for one per core. The results do not depend on it
     progress: Progress = no_progress
-    unknown: bool = False
+    unknown: bool = False  # whether features of test rows alone count in the length of a text
 
     def run(
         self,
@@ -183,23 +168,8 @@ class Runner:
     ) -> tuple[dict[int, list[Any]], dict[int, str]]:
         """Apply `function` to every split and trial.
 
-        Parameters
-        ----------
-        stage : str
-            The name of the stage, for the progress.
-        function : function of SplitData and Trial
-            What is done with a split.
-        splits : sequence of (train, test)
-            Row numbers; training rows are learned in this order.
-        trials : sequence of Trial
-            What is tried on each of them.
-
-        Returns
-        -------
-        results : dict
-            By the number of the trial, its result on each split.
-        failures : dict
-            By the number of the trial, why it failed on a split.
+        Return, by the number of the trial, its results on all splits, and why it failed, if it did.
+        Training rows are learned in the order of the split.
         """
         advance = self.progress(stage, len(splits) * len(trials))
         calls = (
