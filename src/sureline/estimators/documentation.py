@@ -42,6 +42,15 @@ n_seen_, n_updates_, n_mistakes_ : int
     How many examples were learned from, changed the model, and were classified wrong just before
     they were learned; over all passes.
 """
+EXAMPLE = """
+Examples
+--------
+>>> from sureline import {name}
+>>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
+>>> model = {name}(random_state=0).fit(X, [1, 0, 1, 0])
+>>> model.predict([[1, 0, 0]]).tolist()
+[1]
+"""
 STOPPED = """validation_scores_ : list of float
     With early stopping, the accuracy on the held-out examples after each pass.
 """
@@ -61,7 +70,7 @@ def by_rule() -> Any:
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def documented(cls: C) -> C:
-    """Make `cls` a keyword-only dataclass whose documentation lists its parameters.
+    """Make `cls` a keyword-only dataclass whose documentation lists its parameters and an example.
 
     Numbers that a rule declares take their default, range and sentence from the registry.
     """
@@ -99,7 +108,8 @@ def documented(cls: C) -> C:
     sections = "\n".join(lines) + "\n" + attributes
     following = "Attributes\n" if "Attributes\n" in doc else "Examples\n"
     head, heading, tail = doc.partition(following)
-    made.__doc__ = f"{head.rstrip()}\n\n{sections}\n{heading}{tail}"
+    example = "" if heading else EXAMPLE.format(name=cls.__name__)
+    made.__doc__ = f"{head.rstrip()}\n\n{sections}{example}\n{heading}{tail}"
     return cast(C, made)
 
 

@@ -63,16 +63,7 @@ class AROWClassifier(CovarianceOptions, OnlineClassifier):
 
 @documented
 class SCWClassifier(CovarianceOptions, OnlineClassifier):
-    """Soft confidence-weighted learning: CW with a price on missing the constraint.
-
-    Examples
-    --------
-    >>> from sureline import SCWClassifier
-    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
-    >>> model = SCWClassifier(variant=2, random_state=0).fit(X, [1, 0, 1, 0])
-    >>> model.predict([[1, 0, 0]]).tolist()
-    [1]
-    """
+    """Soft confidence-weighted learning: CW with a price on missing the constraint."""
 
     variant: Literal[1, 2] = option(
         1, "Whether the miss costs in proportion (SCW-I) or by its square (SCW-II)."
@@ -83,32 +74,14 @@ class SCWClassifier(CovarianceOptions, OnlineClassifier):
 
 @documented
 class NHERDClassifier(CovarianceOptions, OnlineClassifier):
-    """Normal herding: move the whole distribution of weights towards a margin of 1.
-
-    Examples
-    --------
-    >>> from sureline import NHERDClassifier
-    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
-    >>> model = NHERDClassifier(random_state=0).fit(X, [1, 0, 1, 0])
-    >>> model.predict([[1, 0, 0]]).tolist()
-    [1]
-    """
+    """Normal herding: move the whole distribution of weights towards a margin of 1."""
 
     C: float = by_rule()
 
 
 @documented
 class PAClassifier(OnlineClassifier):
-    """Passive-aggressive learning: the smallest change that gives each example a margin of 1.
-
-    Examples
-    --------
-    >>> from sureline import PAClassifier
-    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
-    >>> model = PAClassifier(C=0.5, random_state=0).fit(X, [1, 0, 1, 0])
-    >>> model.predict([[1, 0, 0]]).tolist()
-    [1]
-    """
+    """Passive-aggressive learning: the smallest change that gives each example a margin of 1."""
 
     variant: Literal[0, 1, 2] = option(
         1, "Hard margin (0, PA), linear slack (1, PA-I) or squared slack (2, PA-II)."
@@ -123,16 +96,7 @@ class PAClassifier(OnlineClassifier):
 
 @documented
 class PerceptronClassifier(OnlineClassifier):
-    """The perceptron, by default averaged over all its weight vectors.
-
-    Examples
-    --------
-    >>> from sureline import PerceptronClassifier
-    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
-    >>> model = PerceptronClassifier(random_state=0).fit(X, [1, 0, 1, 0])
-    >>> model.predict([[1, 0, 0]]).tolist()
-    [1]
-    """
+    """The perceptron, by default averaged over all its weight vectors."""
 
     average: bool = option(
         True, "Whether to predict with the average of all weight vectors, or with the last."
@@ -141,32 +105,14 @@ class PerceptronClassifier(OnlineClassifier):
 
 @documented
 class SOPClassifier(OnlineClassifier):
-    """The diagonal second-order perceptron: rare features move further than frequent ones.
-
-    Examples
-    --------
-    >>> from sureline import SOPClassifier
-    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
-    >>> model = SOPClassifier(random_state=0).fit(X, [1, 0, 1, 0])
-    >>> model.predict([[1, 0, 0]]).tolist()
-    [1]
-    """
+    """The diagonal second-order perceptron: rare features move further than frequent ones."""
 
     a: float = by_rule()
 
 
 @documented
 class AdaGradClassifier(OnlineClassifier):
-    """AdaGrad with the hinge loss: a step size per feature, and weights of exactly 0 on request.
-
-    Examples
-    --------
-    >>> from sureline import AdaGradClassifier
-    >>> X = [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]]
-    >>> model = AdaGradClassifier(l1=0.1, random_state=0).fit(X, [1, 0, 1, 0])
-    >>> model.predict([[1, 0, 0]]).tolist()
-    [1]
-    """
+    """AdaGrad with the hinge loss: a step size per feature, and weights of exactly 0 on request."""
 
     eta: float = by_rule()
     l1: float = by_rule()

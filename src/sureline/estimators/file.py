@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import os
 import reprlib
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from numbers import Real
 from typing import Any, Self
 
@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 from sureline.errors import InvalidParameter, ModelFileError
 from sureline.estimators.validation import check_layout, choose_learner
 from sureline.model.file import Opened, read, write
-from sureline.model.learner import Learner
 from sureline.model.linear import LinearModel
 from sureline.model.serialize.fields import (
     LARGEST,
@@ -150,7 +149,10 @@ class FileMixin:
     def from_parts(cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array]) -> Self:
         """The model whose file has these metadata and tensors."""
         made: Any = parameters_from_json(cls, member(metadata, "parameters", dict))
-        model = linear_from_parts(made, metadata, tensors)
+        with stored_parameters():
+            learner = choose_learner(made)
+        model = LinearModel(learner, made.memory_limit_gb, cls.__name__)
+        state_into(model, metadata, tensors)
         made.adopt(model, whole(metadata, "n_iter", 0, LARGEST))
         made.n_features_in_ = model.state.features
         if "validation_scores" in metadata:
@@ -170,9 +172,8 @@ def class_named(name: str) -> Any:
     for rule in rules().values():
         if rule.estimator == name:
             return estimators.classifier_for(rule.name)
-    found = getattr(estimators, name, None) if name in estimators.__all__ else None
-    if isinstance(found, type) and "from_parts" in vars(found):
-        return found
+    if name in ("BoxClassifier", "TextClassifier", "TextFeatures"):
+        return getattr(estimators, name)
     raise ModelFileError(
         f"it holds a model of the class {short(name)}, which this sureline does not have; "
         "upgrade sureline, or add the rule that brings the class"
@@ -224,21 +225,12 @@ def take_names(model: Any, tensors: Mapping[str, Array], features: int) -> None:
         model.feature_names_in_ = np.array(names, object)
 
 
-def linear_from_parts(
-    estimator: Any, metadata: Mapping[str, Json], tensors: Mapping[str, Array]
-) -> LinearModel:
-    """The model of an online classifier whose file has these metadata and tensors."""
-    learner = learner_from(estimator)
-    model = LinearModel(learner, estimator.memory_limit_gb, type(estimator).__name__)
-    state_into(model, metadata, tensors)
-    return model
-
-
-def learner_from(estimator: Any, weighting: str | None = None, normalize: bool = False) -> Learner:
-    """The learner of stored parameters, if they are valid."""
+@contextmanager
+def stored_parameters() -> Iterator[None]:
+    """Blame the file for parameters that are not valid."""
     try:
-        return choose_learner(estimator, weighting, normalize)
-    except InvalidParameter as problem:
+        yield
+    except (InvalidParameter, TypeError, ValueError) as problem:
         raise ModelFileError(f"its parameters do not exist: {problem}") from None
 
 

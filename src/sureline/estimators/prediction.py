@@ -215,7 +215,8 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
     @property
     def coef_(self) -> NDArray[Any]:
         """The mean of every weight, of shape (1, n_features) or (n_classes, n_features)."""
-        return self._fitted("coef_").coefficients()[1:].T.copy()
+        model = self._fitted("coef_")
+        return model.coefficients()[1 : model.n_features + 1].T.copy()
 
     @property
     def intercept_(self) -> NDArray[Any]:
@@ -225,7 +226,8 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
     @property
     def variance_(self) -> NDArray[Any]:
         """The variance of every weight, shaped as ``coef_``."""
-        return self._uncertain("variance_").variances()[1:].T.copy()
+        model = self._uncertain("variance_")
+        return model.variances()[1 : model.n_features + 1].T.copy()
 
     @property
     def intercept_variance_(self) -> NDArray[Any]:
@@ -238,12 +240,12 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
     def covariance_(self) -> NDArray[Any]:
         """The covariance of the weights, (1 or n_classes, n_features, n_features); `full` only."""
         model = self._fitted("covariance_")
-        state = model.state
+        state, stop = model.state, model.n_features + 1
         if not state.covariance.size:
             raise AttributeError(
                 f"{type(self).__name__} has covariance_ only with covariance='full'; see variance_"
             )
-        matrices = np.moveaxis(state.covariance[: state.used, 1:, 1:], 0, 2)
+        matrices = np.moveaxis(state.covariance[: state.used, 1:stop, 1:stop], 0, 2)
         return np.moveaxis(model.combined(matrices, 1.0), 2, 0).copy()
 
     @property

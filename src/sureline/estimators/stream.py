@@ -25,7 +25,7 @@ from sureline.estimators.text.classifier import TextClassifier
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_stream_parameters, stream_weights
 from sureline.features.rows import Rows
-from sureline.model.learner import COUNT_ONLY, NEW, Floats, Turn
+from sureline.model.learner import COUNT_ONLY, NEW, Turn
 from sureline.model.linear import LinearModel
 from sureline.model.predictions import Counts, Predictions
 
@@ -102,16 +102,16 @@ class StreamTrainer:
             return
         labels = self._known_labels(batch)
         if self._pool is None or self._pair is not None:
-            self._learn_directly(batch, labels, turn)
+            self._learn(batch, labels, self._classes, turn)
             return
         begin = 0
         for row in self._rows_of_new_classes(labels, batch):
-            self._learn_in_shards(self._pool, batch.slice(begin, row), labels[begin:row], turn)
+            self._learn(batch.slice(begin, row), labels[begin:row], self._classes, turn, self._pool)
             self.merge_shards()
-            self._learn_directly(batch.slice(row, row + 1), labels[row : row + 1], turn)
+            self._learn(batch.slice(row, row + 1), labels[row : row + 1], self._classes, turn)
             self._shards, begin = None, row + 1
         rest = batch.slice(begin, len(batch))
-        self._learn_in_shards(self._pool, rest, labels[begin:], turn)
+        self._learn(rest, labels[begin:], self._classes, turn, self._pool)
 
     def count(self, batch: Batch) -> None:
         """Count the texts of a batch and give their features columns, but learn nothing."""
@@ -131,7 +131,7 @@ class StreamTrainer:
         before = self._fitted
         counts = before.state.counts.copy() if before else np.zeros(3, np.int64)
         clock = before.state.clock if before else 0
-        self._learn_texts(batch, labels, known, COUNT_ONLY)
+        self._learn(batch, labels, known, COUNT_ONLY)
         model = self._fitted
         if model:  # what was counted has not been learned
             model.state.counts[:], model.state.clock = counts, clock
@@ -167,67 +167,44 @@ class StreamTrainer:
         pairs = zip(values.tolist(), first.tolist(), strict=True)
         return sorted(int(kept[place]) for value, place in pairs if value not in every)
 
-    def _learn_directly(self, batch: Batch, labels: NDArray[Any], turn: Turn) -> None:
-        """Learn rows one after the other, into the model itself."""
-        if batch.text is not None:
-            self._learn_texts(batch, labels, self._classes, turn)
-            return
-        model, weight = self._model_for_rows(labels, _weights_of(batch))
-        with model.lock.learning:
-            rows, width = self._numbers(batch)
-            model.learn(rows, labels, weight, self._classes, width, turn)
-            self.classifier.n_features_in_ = width
-
-    def _learn_texts(self, batch: Batch, labels: NDArray[Any], classes: Any, turn: Turn) -> None:
-        """Learn or count texts, into the model itself."""
-        model, weight = self.classifier.model_for(labels, _weights_of(batch))
-        with model.lock.learning:
-            pipeline = TextPipeline(
-                model, batch.text, labels, weight, classes, turn, batch.named_features
-            )
-            pipeline.run(self._pair)
-
-    def _learn_in_shards(
-        self, pool: ThreadPool, batch: Batch, labels: NDArray[Any], turn: Turn
+    def _learn(
+        self,
+        batch: Batch,
+        labels: NDArray[Any],
+        classes: NDArray[Any] | None,
+        turn: Turn,
+        pool: ThreadPool | None = None,
     ) -> None:
-        """Let every shard learn its part of rows, all of whose classes are known."""
+        """Learn or count rows, into the model itself, or by one shard per thread of a pool."""
         if not len(batch):
             return
-        weight = _weights_of(batch)
+        classifier: Any = self.classifier
+        shards: Any = self._shards
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
         if batch.text is not None:
-            model, weight = self.classifier.model_for(labels, weight)
-            shards = self._shards
-            if not isinstance(shards, TextShards):
-                shards = self._shards = TextShards(model, pool)
-            with model.lock.learning:
-                shards.learn_texts(
-                    batch.text, labels, weight, self._classes, turn, named=batch.named_features
-                )
-            return
-        model, weight = self._model_for_rows(labels, weight)
-        if self._shards is None:
-            self._shards = Shards(model, pool)
-        with model.lock.learning:
-            rows, width = self._numbers(batch)
-            self._shards.learn(rows, labels, weight, self._classes, width, turn)
-            self.classifier.n_features_in_ = width
-
-    def _model_for_rows(self, labels: NDArray[Any], weight: Floats) -> tuple[LinearModel, Floats]:
-        """The model of rows that learning continues, and the weights of the rows."""
-        classifier = self.classifier
-        learner = classifier.learner()
-        check_stream_parameters(classifier)
-        if self._shards is not None:
-            model = self._shards.model
+            model, weight = classifier.model_for(labels, weight)
         else:
-            model = classifier.model_for(learner)
-        return model, stream_weights(classifier, learner.rule, labels, weight)
-
-    def _numbers(self, batch: Batch) -> tuple[Rows, int]:
-        """Sparse rows, and as many features as the widest row so far needs."""
-        rows = _number_rows(self.classifier, batch)
-        widest = int(rows.indices.max(initial=0)) + 1
-        return rows, max(widest, getattr(self.classifier, "n_features_in_", 1))
+            learner = classifier.learner()
+            check_stream_parameters(classifier)
+            model = classifier.model_for(learner) if shards is None else shards.model
+            weight = stream_weights(classifier, learner.rule, labels, weight)
+        if pool is not None and shards is None:
+            kind = Shards if batch.text is None else TextShards
+            shards = self._shards = kind(model, pool)
+        with model.lock.learning:
+            if batch.text is None:
+                rows = _number_rows(classifier, batch)
+                widest = int(rows.indices.max(initial=0)) + 1
+                width = max(widest, getattr(classifier, "n_features_in_", 1))
+                learned = model if pool is None else shards
+                learned.learn(rows, labels, weight, classes, width, turn)
+                classifier.n_features_in_ = width
+                return
+            texts = batch.text, labels, weight, classes, turn, batch.named_features
+            if pool is None:
+                TextPipeline(model, *texts).run(self._pair)
+            else:
+                shards.learn_texts(*texts)
 
 
 def predict_batch(classifier: Any, batch: Batch) -> Predictions:
@@ -305,8 +282,3 @@ def class_labels(column: Any, source: str) -> NDArray[Any]:
                 "class; give classes, or read labels as text (label_type='text')"
             )
     return labels
-
-
-def _weights_of(batch: Batch) -> Floats:
-    """How much each row of a batch counts; 1 by default."""
-    return np.ones(len(batch)) if batch.weight is None else batch.weight

@@ -16,6 +16,7 @@ from cases import several
 from cli_runs import COLUMNS, MAIL
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from sureline import AROWClassifier, PAClassifier, TextClassifier, load
@@ -338,10 +339,8 @@ def test_contributions_of_numbers_add_up_as_well(classes, kind):
     y = np.arange(90) % classes
     X[np.arange(90), y] += 2
     model = kind(random_state=0).fit(X, y)
-    row = np.array([0, 2, 5]), np.array([1.0, -2.0, 0.5])
-    dense = np.zeros((1, 6))
-    dense[0, row[0]] = row[1]
-    score, constant = model.decision_function(dense)[0], model.intercept_
+    row = csr_array([[1.0, 0.0, -2.0, 0.0, 0.0, 0.5]])
+    score, constant = model.decision_function(row)[0], model.intercept_
     contributions = lead_contributions(model, row, 1, 0)
     lead = score - constant[0] if classes == 2 else score[1] - score[0] - constant[1] + constant[0]
     assert sum(each.share for each in contributions) == pytest.approx(lead, abs=1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sureline.declaration import validate
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.box.file import box_from_parts, box_parts
+from sureline.estimators.box.file import BoxFileMixin
 from sureline.estimators.box.options import BoxOptions
 from sureline.estimators.box.prediction import BoxPrediction, signs_of
 from sureline.estimators.box.solver import BoxSolver, Sample
 from sureline.estimators.box.state import BoxState, Floats, Stream
 from sureline.estimators.documentation import by_rule, documented
-from sureline.estimators.file import FileMixin
 from sureline.estimators.input_rows import as_rows, validate_rows, validate_weights
 from sureline.estimators.prediction import offered_if
 from sureline.estimators.validation import check_stream_parameters, choose_class_weights
@@ -39,7 +38,7 @@ def _streams(estimator: Any) -> bool:
 
 
 @documented
-class BoxClassifier(BoxOptions, FileMixin, BoxPrediction):
+class BoxClassifier(BoxOptions, BoxFileMixin, BoxPrediction):
     """A box of weight vectors, as large as possible, of which even the worst does well.
 
     Learning finds the box that minimises the average loss of its worst weight vector on every
@@ -285,15 +284,6 @@ class BoxClassifier(BoxOptions, FileMixin, BoxPrediction):
         return self
 
     # -- inside --------------------------------------------------------------------------------
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The metadata and tensors of the model file."""
-        return box_parts(self)
-
-    @classmethod
-    def from_parts(cls, metadata: Any, tensors: Any) -> Self:
-        """The model whose file has these metadata and tensors."""
-        return cast(Self, box_from_parts(cls, metadata, tensors))
 
     def make_solver(self) -> BoxSolver:
         """The solver for the present parameters, all of which are checked here."""

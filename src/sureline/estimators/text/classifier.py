@@ -18,13 +18,12 @@ from sureline.declaration import option
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.documentation import documented
 from sureline.estimators.families import AROWClassifier
-from sureline.estimators.file import FileMixin
 from sureline.estimators.input_rows import validate_weights
 from sureline.estimators.model_merge import MergeMixin
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.parallel.text_shards import TextShards
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
-from sureline.estimators.text.file import text_from_parts, text_parts
+from sureline.estimators.text.file import TextFileMixin
 from sureline.estimators.text.merge import merge_texts
 from sureline.estimators.text.options import OPTIONS, TextEstimator
 from sureline.estimators.text.pipeline import TextPipeline
@@ -53,7 +52,7 @@ def default_estimator() -> OnlineClassifier:
 
 @documented
 class TextClassifier(
-    TextOptions, TextLearningOptions, TextEstimator, MergeMixin, FileMixin, TextPredictionMixin
+    TextOptions, TextLearningOptions, TextEstimator, MergeMixin, TextFileMixin, TextPredictionMixin
 ):
     """Learn labels of texts, in one pass, and know how sure every prediction is.
 
@@ -290,15 +289,6 @@ class TextClassifier(
         self.fitted_options = self._options()
 
     # -- inside --------------------------------------------------------------------------------
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The metadata and tensors of the model file."""
-        return text_parts(self)
-
-    @classmethod
-    def from_parts(cls, metadata: Any, tensors: Any) -> Self:
-        """The classifier whose file has these metadata and tensors."""
-        return cast(Self, text_from_parts(cls, metadata, tensors))
 
     def merge_all(self, models: list[TextClassifier], how: Any) -> TextClassifier:
         """One classifier from several."""

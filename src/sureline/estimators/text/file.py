@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
 import numpy as np
 
-from sureline.errors import InvalidParameter, ModelFileError
+from sureline.errors import ModelFileError
 from sureline.estimators.file import (
+    FileMixin,
     class_named,
     classifier_parts,
-    learner_from,
     parameters_from_json,
     parameters_to_json,
     state_into,
+    stored_parameters,
 )
 from sureline.estimators.online import OnlineClassifier
+from sureline.estimators.validation import choose_learner
 from sureline.features.hashing import Hashing
 from sureline.features.names import Names
 from sureline.features.tokenizer import Tokenizer
@@ -36,33 +38,114 @@ from sureline.model.serialize.labels import labels_from_json, labels_to_json
 from sureline.model.serialize.state import state_from_parts, state_parts
 from sureline.model.text import TextModel
 
-if TYPE_CHECKING:
-    from sureline.estimators.text.classifier import TextClassifier
-    from sureline.estimators.text.vectorizer import TextFeatures
-
 LIMIT_GB = 4.0  # the most memory that the counts of a transformer may take when a file is opened
 PLACES = 2**40  # more than any table has
 
 
-def text_parts(classifier: TextClassifier) -> tuple[dict[str, Json], Tensors]:
-    """The metadata and tensors of a text classifier's file."""
-    model = classifier.model_
-    columns = model.columns
-    metadata, tensors = _column_parts(classifier, model.tokenizer, columns)
-    # With a vocabulary, the next feature's row stands for unknown ones.
-    features = columns.features + isinstance(columns, Vocabulary)
-    state = model.state.with_features(features, np.inf, "")
-    if state is not model.state:
-        with model.lock.write():
-            model.state = state
-    expected = features if isinstance(columns, Hashing) else None
-    estimator, n_iter = classifier.estimator_, classifier.n_iter_
-    metadata["online"], weights = classifier_parts(estimator, model, features, expected, n_iter)
-    return metadata, tensors | weights
+class TextFileMixin(FileMixin):
+    """A classifier of texts that can be saved."""
+
+    def to_parts(self) -> tuple[dict[str, Json], Tensors]:
+        """The metadata and tensors of the model file."""
+        classifier: Any = self
+        model = classifier.model_
+        columns = model.columns
+        metadata, tensors = _column_parts(classifier, model.tokenizer, columns)
+        # With a vocabulary, the next feature's row stands for unknown ones.
+        features = columns.features + isinstance(columns, Vocabulary)
+        state = model.state.with_features(features, np.inf, "")
+        if state is not model.state:
+            with model.lock.write():
+                model.state = state
+        metadata["online"], weights = classifier_parts(
+            classifier.estimator_, model, features, _fixed_width(columns), classifier.n_iter_
+        )
+        return metadata, tensors | weights
+
+    @classmethod
+    def from_parts(cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array]) -> Self:
+        """The classifier whose file has these metadata and tensors."""
+        older = {"weighting": None, "calibration": None}  # files from before these existed
+        parameters = {**older, **member(metadata, "parameters", dict)}
+        classifier: Any = parameters_from_json(cls, parameters)
+        _check_version(metadata)
+        with stored_parameters():
+            tokenizer = classifier.tokenizer()
+            classifier.chosen_estimator()
+        columns = _columns(classifier, member(metadata, "columns", dict), tensors)
+        stored = member(metadata, "online", dict)
+        kind = class_named(member(stored, "estimator", str))
+        if not issubclass(kind, OnlineClassifier):
+            raise ModelFileError(f"its weights are those of a {kind.__name__}")
+        estimator = parameters_from_json(kind, member(stored, "parameters", dict))
+        normalize = bool(classifier.normalize)
+        with stored_parameters():
+            weighting = classifier.resolved_weighting(estimator)
+            learner = choose_learner(estimator, weighting, normalize)
+        model = TextModel(learner, tokenizer, columns, normalize, estimator.memory_limit_gb)
+        state_into(model, stored, tensors, _fixed_width(columns))
+        expected = columns.features + isinstance(columns, Vocabulary)
+        if model.state.features != expected:
+            raise ModelFileError(
+                f"it has weights for {model.state.features:,} features, expected {expected:,}"
+            )
+        classifier.adopt(estimator, model, whole(stored, "n_iter", 0, LARGEST))
+        restored: Self = classifier
+        return restored
+
+
+class VectorizerFileMixin(FileMixin):
+    """A vectorizer that can be saved."""
+
+    def to_parts(self) -> tuple[dict[str, Json], Tensors]:
+        """The metadata and tensors of the file."""
+        vectorizer: Any = self
+        columns, counts = vectorizer.columns_, vectorizer.class_counts_
+        if counts.weighting != vectorizer.weighting or (
+            vectorizer.tokenizer() != vectorizer.tokenizer_
+        ):
+            raise ModelFileError(
+                "cannot save TextFeatures: set_params has changed how texts are read or weighted "
+                "since it was fitted; change it back, or fit again"
+            )
+        metadata, tensors = _column_parts(vectorizer, vectorizer.tokenizer_, columns)
+        if counts.weighting is not None:
+            state = counts.state.with_features(columns.features, np.inf, "")
+            stored = state_parts(state, LIMIT_GB, columns.features, _fixed_width(columns))
+            metadata["state"], tensors = stored[0], tensors | stored[1]
+            if counts.labels.size:
+                metadata["labels"] = labels_to_json(counts.labels)
+        return metadata, tensors
+
+    @classmethod
+    def from_parts(cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array]) -> Self:
+        """The vectorizer whose file has these metadata and tensors."""
+        vectorizer: Any = parameters_from_json(cls, member(metadata, "parameters", dict))
+        _check_version(metadata)
+        with stored_parameters():
+            vectorizer.begin()
+        columns = _columns(vectorizer, member(metadata, "columns", dict), tensors, False)
+        vectorizer.columns_, counts = columns, vectorizer.class_counts_
+        if counts.weighting is not None:
+            fields, width = member(metadata, "state", dict), _fixed_width(columns)
+            state = state_from_parts(counts.state.layout, fields, tensors, LIMIT_GB, width)
+            if state.features != columns.features or state.wide or state.used != 1:
+                raise ModelFileError(
+                    f"it has counts for {state.features:,} features, expected {columns.features:,}"
+                )
+            if (state.class_counts < 0).any() or (state.class_tokens < 0).any():
+                raise ModelFileError("it has counts below 0")
+            counts.state = state
+            if "labels" in metadata:
+                counts.labels = labels_from_json(metadata["labels"])
+                if counts.labels.size > 2 or (np.sort(counts.labels) != counts.labels).any():
+                    raise ModelFileError("it has labels that are not two at most, and sorted")
+        restored: Self = vectorizer
+        return restored
 
 
 def _column_parts(
-    model: TextClassifier | TextFeatures, tokenizer: Tokenizer, columns: Vocabulary | Hashing
+    model: Any, tokenizer: Tokenizer, columns: Vocabulary | Hashing
 ) -> tuple[dict[str, Json], Tensors]:
     """The parameters, the tokenizer's version and the columns."""
     metadata: dict[str, Json] = {
@@ -90,55 +173,9 @@ def _column_parts(
     return metadata, tensors
 
 
-def vectorizer_parts(vectorizer: TextFeatures) -> tuple[dict[str, Json], Tensors]:
-    """The metadata and tensors of a vectorizer's file."""
-    columns, counts = vectorizer.columns_, vectorizer.class_counts_
-    if counts.weighting != vectorizer.weighting or (
-        vectorizer.tokenizer() != vectorizer.tokenizer_
-    ):
-        raise ModelFileError(
-            "cannot save TextFeatures: set_params has changed how texts are read or weighted since "
-            "it was fitted; change it back, or fit again"
-        )
-    metadata, tensors = _column_parts(vectorizer, vectorizer.tokenizer_, columns)
-    if counts.weighting is not None:
-        state = counts.state.with_features(columns.features, np.inf, "")
-        expected = columns.features if isinstance(columns, Hashing) else None
-        stored = state_parts(state, LIMIT_GB, columns.features, expected)
-        metadata["state"], tensors = stored[0], tensors | stored[1]
-        if counts.labels.size:
-            metadata["labels"] = labels_to_json(counts.labels)
-    return metadata, tensors
-
-
-def vectorizer_from_parts(
-    cls: type[TextFeatures], metadata: Mapping[str, Json], tensors: Mapping[str, Array]
-) -> TextFeatures:
-    """The vectorizer whose file has these metadata and tensors."""
-    vectorizer: TextFeatures = parameters_from_json(cls, member(metadata, "parameters", dict))
-    _check_version(metadata)
-    try:
-        vectorizer.begin()
-    except (InvalidParameter, TypeError, ValueError) as problem:
-        raise ModelFileError(f"its parameters do not exist: {problem}") from None
-    columns = _columns(vectorizer, member(metadata, "columns", dict), tensors, False)
-    vectorizer.columns_, counts = columns, vectorizer.class_counts_
-    if counts.weighting is not None:
-        expected = columns.features if isinstance(columns, Hashing) else None
-        fields = member(metadata, "state", dict)
-        state = state_from_parts(counts.state.layout, fields, tensors, LIMIT_GB, expected)
-        if state.features != columns.features or state.wide or state.used != 1:
-            raise ModelFileError(
-                f"it has counts for {state.features:,} features, expected {columns.features:,}"
-            )
-        if (state.class_counts < 0).any() or (state.class_tokens < 0).any():
-            raise ModelFileError("it has counts below 0")
-        counts.state = state
-        if "labels" in metadata:
-            counts.labels = labels_from_json(metadata["labels"])
-            if counts.labels.size > 2 or (np.sort(counts.labels) != counts.labels).any():
-                raise ModelFileError("it has labels that are not two at most, and sorted")
-    return vectorizer
+def _fixed_width(columns: Vocabulary | Hashing) -> int | None:
+    """The number of columns, where it is fixed."""
+    return columns.features if isinstance(columns, Hashing) else None
 
 
 def _check_version(metadata: Mapping[str, Json]) -> None:
@@ -151,44 +188,8 @@ def _check_version(metadata: Mapping[str, Json]) -> None:
         )
 
 
-def text_from_parts(
-    cls: type[TextClassifier], metadata: Mapping[str, Json], tensors: Mapping[str, Array]
-) -> TextClassifier:
-    """The text classifier whose file has these metadata and tensors."""
-    older = {"weighting": None, "calibration": None}  # files from before these existed
-    parameters = {**older, **member(metadata, "parameters", dict)}
-    classifier: TextClassifier = parameters_from_json(cls, parameters)
-    _check_version(metadata)
-    try:
-        tokenizer = classifier.tokenizer()
-        classifier.chosen_estimator()
-    except (InvalidParameter, TypeError, ValueError) as problem:
-        raise ModelFileError(f"its parameters do not exist: {problem}") from None
-    columns = _columns(classifier, member(metadata, "columns", dict), tensors)
-    stored = member(metadata, "online", dict)
-    kind = class_named(member(stored, "estimator", str))
-    if not issubclass(kind, OnlineClassifier):
-        raise ModelFileError(f"its weights are those of a {kind.__name__}")
-    estimator = parameters_from_json(kind, member(stored, "parameters", dict))
-    normalize = bool(classifier.normalize)
-    try:
-        weighting = classifier.resolved_weighting(estimator)
-    except InvalidParameter as problem:
-        raise ModelFileError(f"its parameters do not exist: {problem}") from None
-    learner = learner_from(estimator, weighting, normalize)
-    model = TextModel(learner, tokenizer, columns, normalize, estimator.memory_limit_gb)
-    state_into(model, stored, tensors, columns.features if isinstance(columns, Hashing) else None)
-    expected = columns.features + isinstance(columns, Vocabulary)
-    if model.state.features != expected:
-        raise ModelFileError(
-            f"it has weights for {model.state.features:,} features, expected {expected:,}"
-        )
-    classifier.adopt(estimator, model, whole(stored, "n_iter", 0, LARGEST))
-    return classifier
-
-
 def _columns(
-    model: TextClassifier | TextFeatures,
+    model: Any,
     fields: Mapping[str, Json],
     tensors: Mapping[str, Array],
     naming: bool = True,

@@ -160,22 +160,6 @@ class TextPredictionMixin(PredictionMixin):
         return np.array(names, dtype=object)
 
     @property
-    def coef_(self) -> NDArray[Any]:
-        """The mean of every weight, of shape (1, n_features) or (n_classes, n_features)."""
-        return super().coef_[:, : self.model_.n_features]
-
-    @property
-    def variance_(self) -> NDArray[Any]:
-        """The variance of every weight, shaped as ``coef_``."""
-        return super().variance_[:, : self.model_.n_features]
-
-    @property
-    def covariance_(self) -> NDArray[Any]:
-        """The covariance of the weights, (1 or n_classes, n_features, n_features); `full` only."""
-        count = self._fitted("covariance_").n_features
-        return super().covariance_[:, :count, :count]
-
-    @property
     def n_features_(self) -> int:
         """How many features have a column."""
         return self._fitted("n_features_").n_features

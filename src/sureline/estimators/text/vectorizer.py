@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from sureline.data import NamedFeatures, as_labels, as_text
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.documentation import documented
-from sureline.estimators.file import FileMixin
 from sureline.estimators.model_merge import MergeMixin
 from sureline.estimators.text.class_counts import ClassCounts
-from sureline.estimators.text.file import vectorizer_from_parts, vectorizer_parts
+from sureline.estimators.text.file import VectorizerFileMixin
 from sureline.estimators.text.merge import check_equal
 from sureline.estimators.text.options import TextEstimator
 from sureline.features.hashing import Hashing
@@ -30,7 +29,12 @@ from sureline.options import TextFeaturesOptions
 
 @documented
 class TextFeatures(
-    TextFeaturesOptions, TextEstimator, MergeMixin, FileMixin, TransformerMixin, BaseEstimator
+    TextFeaturesOptions,
+    TextEstimator,
+    MergeMixin,
+    VectorizerFileMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """Words, their neighbours and characters of texts as the columns of a sparse matrix.
 
@@ -203,15 +207,6 @@ class TextFeatures(
             size = int(rows.indptr[-1])
             compact = Rows(rows.indptr, rows.indices[:size].copy(), rows.data[:size].copy())
             yield self.class_counts_.weighted(compact, normalize, columns.features)
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The metadata and tensors of the file."""
-        return vectorizer_parts(self)
-
-    @classmethod
-    def from_parts(cls, metadata: Any, tensors: Any) -> Self:
-        """The vectorizer whose file has these metadata and tensors."""
-        return cast(Self, vectorizer_from_parts(cls, metadata, tensors))
 
     def merge_all(self, models: list[Self], how: str) -> Self:
         """One vectorizer from several: their columns and counts add up."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.evaluation.metrics import Evaluation
@@ -83,7 +82,8 @@ class ReportCollector:
             chances, margin = predictions.probability, float(predictions.margin[i])
             chance = None if chances is None else float(chances[i])
             if self._mistakes.is_candidate(chance, margin):
-                row, number = _row_of(batch, i), batch.first_row + i + 1
+                texts, number = batch.text, batch.first_row + i + 1
+                row = batch.matrix[[i]] if texts is None else texts[i].as_py()
                 self._mistakes.add(
                     Mistake(row, truth[i], labels[i], chance, margin, batch.source, number)
                 )
@@ -139,13 +139,3 @@ def training_curve(notes: Mapping[str, Any]) -> list[tuple[int, int]]:
         last = (examples, mistakes)
         curve.append(last)
     return curve
-
-
-def _row_of(batch: Batch, i: int) -> str | tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """A row of a batch on its own: its text, or its columns and values."""
-    if batch.text is not None:
-        text: str = batch.text[i].as_py()
-        return text
-    row = batch.matrix[[i]]
-    order = np.argsort(row.indices, kind="stable")
-    return row.indices[order].astype(np.int64), row.data[order].astype(np.float64)

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from sureline.data import Batch, as_text
 from sureline.estimators import TextClassifier
-from sureline.estimators.input_rows import validate_rows
+from sureline.estimators.input_rows import as_rows, validate_rows
 from sureline.estimators.stream import count_features
 from sureline.estimators.validation import settings_of
 from sureline.features.tokenizer import TokenizedTexts
@@ -107,28 +107,24 @@ class LeadContribution:
 def lead_contributions(model: Any, row: Any, predicted: Any, true: Any) -> list[LeadContribution]:
     """What each feature of a row adds to the lead of one class over another, the largest first.
 
-    The row is a text, or a pair of columns and values. Where the model does not know the true
-    class, shares are those of the predicted class's score.
+    The row is a text, or a sparse matrix of one row. Where the model does not know the true class,
+    shares are those of the predicted class's score.
     """
-    if isinstance(model, TextClassifier):
-        found = _text_contributions(model, row, predicted, true)
-    else:
-        found = _number_contributions(model, row, predicted, true)
-    return sorted(found, key=lambda each: -abs(each.share))
-
-
-def _text_contributions(
-    model: TextClassifier, text: str, predicted: Any, true: Any
-) -> list[LeadContribution]:
     most = max(FEWEST_SHARES, MOST_SHARES // model.classes_.size)
-    reasons = model.explain(text, top=most).classes
+    if isinstance(model, TextClassifier):
+        reasons = model.explain(row, top=most).classes
+    else:
+        rows = as_rows(row.astype(model.dtype))
+        names = [str(feature) for feature in rows.indices.tolist()]
+        known = model.model_.padded(row.shape[1])  # some features may be unknown to the model
+        reasons = known.explain_row(rows, names, most).classes
     towards = {each.feature: each for each in reasons[predicted].features}
-    # Of two classes, each has the whole score.
-    if true not in reasons or len(reasons) <= 2:
-        return [_difference(each, None) for each in towards.values()]
-    away = {each.feature: each for each in reasons[true].features}
+    away = {}
+    if true in reasons and len(reasons) > 2:  # of two classes, each has the whole score
+        away = {each.feature: each for each in reasons[true].features}
     found = [_difference(each, away.pop(name, None)) for name, each in towards.items()]
-    return found + [_difference(None, each) for each in away.values()]
+    found += [_difference(None, each) for each in away.values()]
+    return sorted(found, key=lambda each: -abs(each.share))
 
 
 def _difference(towards: Contribution | None, away: Contribution | None) -> LeadContribution:
@@ -139,25 +135,6 @@ def _difference(towards: Contribution | None, away: Contribution | None) -> Lead
     if either[0].variance is not None:
         deviation = sqrt(sum((each.variance or 0.0) * each.value**2 for each in either))
     return LeadContribution(either[0].feature, share, deviation, either[0].places)
-
-
-def _number_contributions(
-    model: Any, row: Any, predicted: Any, true: Any
-) -> list[LeadContribution]:
-    features, values = row
-    width = int(features.max(initial=-1)) + 1  # some may be unknown to the model
-    means, variances = model.model_.padded(width).weights(features)
-    classes = model.classes_.tolist()
-    compared = [classes.index(predicted)]
-    if true in classes and len(classes) > 2:
-        compared.append(classes.index(true))
-    signs = np.array([1.0, -1.0])[: len(compared)]
-    shares = (means[:, compared] * signs).sum(axis=1) * values
-    deviations: list[float | None] = [None] * len(features)
-    if variances is not None:
-        deviations = np.sqrt(variances[:, compared].sum(axis=1) * values**2).tolist()
-    names = map(str, features.tolist())
-    return list(map(LeadContribution, names, shares.tolist(), deviations))
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class ErrorBlocks:
 class Mistake:
     """A row that was predicted wrongly."""
 
-    row: Any  # its text, or its columns and values
+    row: Any  # its text, or a sparse matrix of one row
     true: Any
     predicted: Any
     probability: float | None  # of the predicted class; None for rules without probabilities
@@ -150,7 +150,10 @@ class TopMistakes:
     def add(self, mistake: Mistake) -> None:
         """Keep a mistake if it is more confident than one that is kept."""
         row = mistake.row
-        content = row if isinstance(row, str) else tuple(part.tobytes() for part in row)
+        content = row
+        if not isinstance(row, str):
+            row.sort_indices()
+            content = row.indices.tobytes(), row.data.tobytes()
         key = (content, str(mistake.true), str(mistake.predicted))
         if key in self._kept:
             self._kept[key] = replace(self._kept[key], times=self._kept[key].times + 1)
