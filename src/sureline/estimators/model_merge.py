@@ -183,7 +183,7 @@ def check_mergeable(estimators: Sequence[Any], models: Sequence[LinearModel]) ->
 
 
 def merged_labels(several: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """All labels, sorted; text and numbers cannot be mixed."""
+    """All labels, sorted; text and numbers cannot be merged."""
     kinds = ["text" if labels.dtype.kind in "USOT" else "numbers" for labels in several]
     for number, kind in enumerate(kinds, 1):
         if kind != kinds[0]:

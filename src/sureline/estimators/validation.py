@@ -69,11 +69,11 @@ def check_layout(estimator: Any, model: LinearModel, owner: str) -> None:
         )
 
 
-def check_whole(value: object, name: str, owner: str, or_else: str = "") -> None:
+def check_whole(value: object, name: str, owner: str) -> None:
     """Refuse what is not a whole number of at least 1."""
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
         raise InvalidParameter(
-            f"{owner}: {name} must be a whole number of at least 1{or_else}, got {value!r}"
+            f"{owner}: {name} must be a whole number of at least 1, got {value!r}"
         )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,32 +66,21 @@ def show_plain(texts: Iterable[Any]) -> None:
         text.set_parse_math(False)
 
 
-def _matplotlib() -> Any:
-    """The library, or an error that says how to install it."""
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure of so many inches, and settings that do not depend on the user's own."""
     try:
-        import matplotlib
+        import matplotlib as library
+        from matplotlib.figure import Figure
     except ImportError:
         raise SurelineError(
             "figures need matplotlib, which is not installed; run: pip install 'sureline[plots]'"
         ) from None
-    return matplotlib
-
-
-def drawing() -> AbstractContextManager[Any]:
-    """Settings that do not depend on the user's own."""
-    library = _matplotlib()
     settings = {**library.rcParamsDefault, "svg.hashsalt": "sureline", "font.size": 10}
     settings |= {"axes.spines.top": False, "axes.spines.right": False}
     settings.pop("backend", None)
-    context: AbstractContextManager[Any] = library.rc_context(settings)
-    return context
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
+    with library.rc_context(settings):
+        yield Figure(figsize=(width, height), layout="constrained")
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:

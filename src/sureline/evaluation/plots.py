@@ -22,7 +22,6 @@ from sureline.evaluation.plot_style import (
     drawing,
     learner_style,
     legend_beside,
-    new_figure,
     save_figure,
     series_style,
     show_name,
@@ -50,8 +49,7 @@ def reliability_figure(found: Calibration, path: Place = None) -> Figure:
     bins = found.bins
     if not bins:
         raise DataError("reliability_figure: there are no rows in any bin")
-    with drawing():
-        figure = new_figure(4.6, 5.0)
+    with drawing(4.6, 5.0) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
         upper.plot([0, 1], [0, 1], "--", color=INK, linewidth=1, label="perfectly calibrated")
         accuracy = np.array([each.accuracy for each in bins])
@@ -98,8 +96,7 @@ def learning_curve_figure(
     if not curves:
         raise DataError("learning_curve_figure: there are no curves to draw")
     points = {name: _points(name, curve, by) for name, curve in curves.items()}
-    with drawing():
-        figure = new_figure(5.6, 3.8)
+    with drawing(5.6, 3.8) as figure:
         axes = figure.subplots()
         for k, (name, (at, error)) in enumerate(points.items()):
             axes.plot(
@@ -131,9 +128,8 @@ def confusion_figure(found: Confusion, path: Place = None) -> Figure:
         raise DataError("confusion_figure: there are no labels")
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.nan_to_num(found.counts / found.counts.sum(axis=1, keepdims=True))
-    with drawing():
-        size = min(max(3.4, 0.36 * n + 1.6), 11.0)
-        figure = new_figure(size + 0.8, size)
+    size = min(max(3.4, 0.36 * n + 1.6), 11.0)
+    with drawing(size + 0.8, size) as figure:
         axes = figure.subplots()
         # The root of the share shows rare mistakes beside frequent right predictions.
         image = axes.imshow(np.sqrt(share), cmap="Greys", vmin=0.0, vmax=1.0)
@@ -180,8 +176,7 @@ def compare_figure(rows: Sequence[Mapping[str, Any]], path: Place = None) -> Fig
         raise DataError("compare_figure: there are no rows to draw")
     timed = any(row.get("seconds") for row in rows)
     most = [len(held) for held in tasks.values()]
-    with drawing():
-        figure = new_figure(8.6 if timed else 5.6, 1.1 * len(tasks) + 0.24 * sum(most) + 0.7)
+    with drawing(8.6 if timed else 5.6, 1.1 * len(tasks) + 0.24 * sum(most) + 0.7) as figure:
         grid = figure.subplots(
             len(tasks), 1 + timed, squeeze=False, height_ratios=[count + 1 for count in most]
         )
@@ -225,8 +220,7 @@ def errors_scatter(
     for what, given in (("names", names), ("groups", groups)):
         if given is not None and len(given) != first.size:
             raise DataError(f"errors_scatter: there are {first.size} tasks but {len(given)} {what}")
-    with drawing():
-        figure = new_figure(4.4, 4.4)
+    with drawing(4.4, 4.4) as figure:
         axes = figure.subplots()
         top = 100 * float(max(first.max(), second.max(), 1e-3)) * 1.06
         axes.plot([0, top], [0, top], "--", color=INK, linewidth=1)

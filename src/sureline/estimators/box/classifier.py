@@ -18,12 +18,19 @@ from sureline.estimators.box.file import BoxFileMixin
 from sureline.estimators.box.options import BoxOptions
 from sureline.estimators.box.prediction import BoxPrediction, signs_of
 from sureline.estimators.box.solver import BoxSolver, Sample
-from sureline.estimators.box.state import BoxState, Floats, Stream
+from sureline.estimators.box.state import (
+    BoxState,
+    Floats,
+    averages,
+    copy_of,
+    with_both_sides,
+    with_column,
+)
 from sureline.estimators.documentation import by_rule, documented
 from sureline.estimators.input_rows import as_rows, validate_rows, validate_weights
 from sureline.estimators.prediction import offered_if
 from sureline.estimators.validation import check_stream_parameters, choose_class_weights
-from sureline.kernels.box.solvers import StreamRows
+from sureline.kernels.box.solvers import StreamArrays, StreamRows
 from sureline.rules import batch_rules
 
 # The stochastic solver computes its gap after numbers of passes that grow by this factor.
@@ -174,26 +181,27 @@ class BoxClassifier(BoxOptions, BoxFileMixin, BoxPrediction):
     ) -> BoxState:
         """Stochastic passes until the gap to the averaged dual is small."""
         if before is not None:
-            stream = before.continued().copy()
+            stream = copy_of(before.continued())
         else:
             stream = solver.begin(sample.counts.size - 1, len(signs))
-        stream.counts, stream.clocks[1] = sample.counts, float(codes.size)
-        answers, begun = np.zeros(signs.shape), stream.clocks[0]
+        stream = stream._replace(counts=sample.counts)
+        stream.clocks[1] = float(codes.size)
+        slopes, begun = np.zeros(signs.shape), stream.clocks[0]
         weight = sample.weight * (codes.size / sample.total)
         passes, look = 0, 1
         gaps = [np.inf]
         while passes < self.max_iter and max(gaps) > self.tol:
             order = rng.permutation(codes.size)
-            solver.descend(stream, StreamRows(sample.rows, codes, weight, order), False, answers)
+            solver.descend(stream, StreamRows(sample.rows, codes, weight, order), False, slopes)
             passes += 1
             if passes == look or passes == self.max_iter:
                 look = max(look + 1, int(look * PATIENCE))
                 now = stream.clocks[0]
                 held = 0.5 * (now * (now + 1.0) - begun * (begun + 1.0))
-                boxes = stream.averages()
+                boxes = averages(stream)
                 found = [
                     solver.certify(sample, sign, a / held, box)
-                    for sign, a, box in zip(signs, answers, boxes, strict=True)
+                    for sign, a, box in zip(signs, slopes, boxes, strict=True)
                 ]
                 gaps = [gap for _, _, gap in found]
         self._set_results([objective for _, objective, _ in found], gaps, passes)
@@ -261,7 +269,9 @@ class BoxClassifier(BoxOptions, BoxFileMixin, BoxPrediction):
         present, codes = np.unique(y, return_inverse=True)
         weight = weight * choose_class_weights(self.class_weight, present, y, owner)[codes]
         rows, kept = as_rows(X), np.flatnonzero(weight > 0).astype(np.int64)
-        stream = solver.begin(X.shape[1], 1) if first else self.box_.continued().writeable()
+        stream = solver.begin(X.shape[1], 1) if first else self.box_.continued()
+        if not all(array.flags.writeable for array in stream):  # mapped from a file for reading
+            stream = copy_of(stream)
         labels = np.unique(known)
         for label in np.setdiff1d(named, labels):
             labels, stream = _with_class(labels, label, stream, solver)
@@ -307,12 +317,12 @@ def check_labels(y: NDArray[Any], others: NDArray[Any], owner: str) -> None:
 
 
 def _with_class(
-    labels: NDArray[Any], label: Any, stream: Stream, solver: BoxSolver
-) -> tuple[NDArray[Any], Stream]:
+    labels: NDArray[Any], label: Any, stream: StreamArrays, solver: BoxSolver
+) -> tuple[NDArray[Any], StreamArrays]:
     """One more class, in its place among the sorted ones; from the third on, each has a box."""
     labels = np.unique(np.append(labels, label))
     if labels.size == 3:
-        stream = stream.with_both_sides()
+        stream = with_both_sides(stream)
     if labels.size >= 3:
-        stream = stream.with_column(int(np.searchsorted(labels, label)), solver.start)
+        stream = with_column(stream, int(np.searchsorted(labels, label)), solver.start)
     return labels, stream

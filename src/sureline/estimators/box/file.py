@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from sureline.errors import ModelFileError
-from sureline.estimators.box.state import BoxState, Stream
+from sureline.estimators.box.state import BoxState
 from sureline.estimators.file import (
     FileMixin,
     name_tensors,
@@ -17,10 +17,9 @@ from sureline.estimators.file import (
     stored_parameters,
     take_names,
 )
+from sureline.kernels.box.solvers import StreamArrays
 from sureline.model.serialize.fields import LARGEST, Array, Json, Tensors, member, whole
 from sureline.model.serialize.labels import labels_from_json, labels_to_json
-
-STREAM = ("clocks", "counts", "stamps", "boxes", "sums")
 
 
 class BoxFileMixin(FileMixin):
@@ -41,7 +40,7 @@ class BoxFileMixin(FileMixin):
         if state.boxes is not None:
             tensors["boxes"] = state.boxes
         if state.stream is not None:
-            tensors |= {f"stream_{name}": getattr(state.stream, name) for name in STREAM}
+            tensors |= {f"stream_{name}": each for name, each in state.stream._asdict().items()}
         if state.seen is not None:
             examples, largest, counts = state.seen
             metadata["seen"] = [examples, largest]
@@ -73,8 +72,9 @@ class BoxFileMixin(FileMixin):
         model.n_features_in_ = rows - 1
         model.n_iter_ = whole(metadata, "n_iter", 0, LARGEST)
         if "stream_boxes" in tensors:
-            shapes: Any = zip(STREAM, [(3,), (rows,), (rows,), shape, shape], strict=True)
-            state.stream = Stream(*(_tensor(tensors, f"stream_{name}", of) for name, of in shapes))
+            shapes: Any = StreamArrays((3,), (rows,), (rows,), shape, shape)._asdict().items()
+            arrays = (_tensor(tensors, f"stream_{name}", size) for name, size in shapes)
+            state.stream = StreamArrays(*arrays)
         if "seen" in tensors:
             seen = member(metadata, "seen", list)
             if len(seen) != 2 or not all(isinstance(each, float) for each in seen):

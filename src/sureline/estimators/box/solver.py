@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import DataError
-from sureline.estimators.box.state import Floats, Stream
+from sureline.estimators.box.state import Floats
 from sureline.features.rows import Rows
 from sureline.kernels.box.solvers import (
     ASCEND,
@@ -23,6 +23,7 @@ from sureline.kernels.box.solvers import (
     WEIGH,
     DualProblem,
     DualRows,
+    StreamArrays,
     StreamProblem,
     StreamRows,
 )
@@ -221,29 +222,29 @@ class BoxSolver:
 
     # -- the stochastic solver -----------------------------------------------------------------
 
-    def begin(self, features: int, columns: int) -> Stream:
+    def begin(self, features: int, columns: int) -> StreamArrays:
         """A stream that has seen nothing."""
         boxes = np.tile(self.fresh_box(features), (columns, 1, 1))
         counts, stamps = np.zeros(features + 1), np.zeros(features + 1)
-        return Stream(np.zeros(3), counts, stamps, boxes, np.zeros_like(boxes))
+        return StreamArrays(np.zeros(3), counts, stamps, boxes, np.zeros_like(boxes))
 
     def descend(
-        self, stream: Stream, examples: StreamRows, counting: bool, answers: Floats
+        self, stream: StreamArrays, examples: StreamRows, counting: bool, slopes: Floats
     ) -> None:
         """One step per example, in order; see the kernel."""
         level, kappa, cap = LOSSES[self.loss]
         prox = pointer(self.rule.prox, INTERVAL, self.rule.inlined)
         problem = StreamProblem(prox, self.C, self.D, level, kappa, cap, self.constant)
-        failed = DESCEND.loop(self.dtype)(examples, problem, counting, stream.arrays, answers)
+        failed = DESCEND.loop(self.dtype)(examples, problem, counting, stream, slopes)
         if failed >= 0:
             raise DataError(f"row {failed}: {TOO_LARGE}")
 
     def certify(
-        self, sample: Sample, sign: Floats, answers: Floats, box: Floats
+        self, sample: Sample, sign: Floats, slopes: Floats, box: Floats
     ) -> tuple[Floats, float, float]:
         """A dual point from averaged slopes, the objective at `box` and the gap between them."""
         examples = self._examples(sample, sign)
-        a = np.clip(answers, 0.0, examples.cap)
+        a = np.clip(slopes, 0.0, examples.cap)
         dual = self._gather(sample, sign, a)
         return (a, *self._certify(sample, examples, a, dual, box))
 

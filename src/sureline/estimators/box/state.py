@@ -12,54 +12,38 @@ from sureline.kernels.box.solvers import StreamArrays
 Floats = NDArray[np.float64]
 
 
-@dataclass
-class Stream:
-    """The state of the stochastic solver, as `StreamArrays` describes it; one box per class."""
+def averages(stream: StreamArrays) -> Floats:
+    """The average of all iterates of the stochastic solver, the t-th with weight t."""
+    steps = stream.clocks[0]
+    if steps == 0.0:
+        return np.array(stream.boxes)
+    before = 0.5 * stream.stamps * (stream.stamps - 1.0)
+    last = 0.5 * steps * (steps + 1.0)
+    averaged: Floats = (stream.sums + (last - before)[:, None] * stream.boxes) / last
+    # A feature never touched has not moved, whatever rounding makes of its average.
+    averaged[:, stream.stamps == 0.0] = stream.boxes[:, stream.stamps == 0.0]
+    return averaged
 
-    clocks: Floats
-    counts: Floats
-    stamps: Floats
-    boxes: Floats
-    sums: Floats
 
-    @property
-    def arrays(self) -> StreamArrays:
-        """The same as the kernel takes it."""
-        return StreamArrays(self.clocks, self.counts, self.stamps, self.boxes, self.sums)
+def copy_of(stream: StreamArrays) -> StreamArrays:
+    """The same state in arrays of its own."""
+    return StreamArrays(*(array.copy() for array in stream))
 
-    def averages(self) -> Floats:
-        """The average of all iterates, the t-th with weight t."""
-        steps = self.clocks[0]
-        if steps == 0.0:
-            return self.boxes.copy()
-        before = 0.5 * self.stamps * (self.stamps - 1.0)
-        last = 0.5 * steps * (steps + 1.0)
-        averaged: Floats = (self.sums + (last - before)[:, None] * self.boxes) / last
-        # A feature never touched has not moved, whatever rounding makes of its average.
-        averaged[:, self.stamps == 0.0] = self.boxes[:, self.stamps == 0.0]
-        return averaged
 
-    def writeable(self) -> Stream:
-        """The stream itself, or a copy where its arrays were mapped from a file for reading."""
-        return self if all(each.flags.writeable for each in vars(self).values()) else self.copy()
+def with_column(stream: StreamArrays, column: int, interval: tuple[float, float]) -> StreamArrays:
+    """A state with one more class, whose box has been `interval` everywhere so far."""
+    before = 0.5 * stream.stamps * (stream.stamps - 1.0)
+    box = np.tile(np.array(interval), (stream.stamps.size, 1))
+    boxes = np.insert(stream.boxes, column, box, axis=0)
+    sums = np.insert(stream.sums, column, before[:, None] * box, axis=0)
+    return stream._replace(boxes=boxes, sums=sums)
 
-    def copy(self) -> Stream:
-        """The same state in arrays of its own."""
-        return Stream(*(array.copy() for array in vars(self).values()))
 
-    def with_column(self, column: int, interval: tuple[float, float]) -> Stream:
-        """A state with one more class, whose box has been `interval` everywhere so far."""
-        before = 0.5 * self.stamps * (self.stamps - 1.0)
-        box = np.tile(np.array(interval), (self.stamps.size, 1))
-        boxes = np.insert(self.boxes, column, box, axis=0)
-        sums = np.insert(self.sums, column, before[:, None] * box, axis=0)
-        return Stream(self.clocks, self.counts, self.stamps, boxes, sums)
-
-    def with_both_sides(self) -> Stream:
-        """The state of two classes that share a box, with a box each: they mirror each other."""
-        mirror = np.array([-1.0, 1.0])
-        boxes, sums = (np.concatenate([each * mirror, each]) for each in (self.boxes, self.sums))
-        return Stream(self.clocks, self.counts, self.stamps, boxes, sums)
+def with_both_sides(stream: StreamArrays) -> StreamArrays:
+    """The state of two classes that share a box, with a box each: they mirror each other."""
+    mirror = np.array([-1.0, 1.0])
+    boxes, sums = (np.concatenate([each * mirror, each]) for each in (stream.boxes, stream.sums))
+    return stream._replace(boxes=boxes, sums=sums)
 
 
 @dataclass
@@ -74,17 +58,17 @@ class BoxState:
 
     constant: float
     boxes: Floats | None = None
-    stream: Stream | None = None
+    stream: StreamArrays | None = None
     seen: tuple[float, float, Floats] | None = None
     duals: Floats | None = None
 
     def table(self) -> Floats:
         """The boxes by class; row 0 is the constant feature's, slots are centre and half width."""
         if self.boxes is None:
-            self.boxes = self.continued().averages()
+            self.boxes = averages(self.continued())
         return self.boxes
 
-    def continued(self) -> Stream:
+    def continued(self) -> StreamArrays:
         """The stream; after the exact solver, one that has stayed at its boxes for one pass."""
         if self.stream is not None:
             return self.stream
@@ -93,4 +77,4 @@ class BoxState:
         (steps, largest, counts), boxes = self.seen, self.table()
         stamps = np.where(counts > 0, steps, 0.0)
         sums = (0.5 * stamps * (stamps - 1.0))[:, None] * boxes
-        return Stream(np.array([steps, steps, largest]), counts, stamps, boxes.copy(), sums)
+        return StreamArrays(np.array([steps, steps, largest]), counts, stamps, boxes.copy(), sums)

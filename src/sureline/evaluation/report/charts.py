@@ -24,6 +24,7 @@ Point = tuple[float, float]
 
 WIDTH, HEIGHT = 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 46
+MOST_TICKS = 6
 MOST_BLOCKS = 24  # of the error along the rows
 MISTAKES_PER_BLOCK = 5  # on average, if there are enough
 NAMED_LABELS = 60  # a heat map of more labels has no names
@@ -93,13 +94,13 @@ class Axis:
             low, high, value = log10(low), log10(high), log10(value)
         return self.start + (self.stop - self.start) * (value - low) / (high - low)
 
-    def ticks(self, most: int = 6) -> list[float]:
+    def ticks(self) -> list[float]:
         """Round numbers on the axis."""
         if not self.log:
-            return round_steps(self.low, self.high, most)
+            return round_steps(self.low, self.high, MOST_TICKS)
         powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
         steps = (1,) if len(powers) > 3 else (1, 2, 5)
-        every = max(1, ceil(len(powers) / most))
+        every = max(1, ceil(len(powers) / MOST_TICKS))
         marks = [step * 10.0**power for power in powers[::every] for step in steps]
         return [mark for mark in marks if self.low <= mark <= self.high]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from heapq import heappush, heappushpop
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,34 +137,29 @@ class TopMistakes:
 
     def __init__(self, most: int = 20) -> None:
         self._most = most
-        self._heap: list[tuple[tuple[float, float, int], Any]] = []
         self._kept: dict[Any, Mistake] = {}
-        self._order = 0
+        self._least = (-np.inf, -np.inf)  # a mistake of lower rank is not kept
 
     def is_candidate(self, probability: float | None, margin: float) -> bool:
         """Whether a mistake of this confidence would be kept."""
-        rank = probability or 0.0, margin
-        return len(self._heap) < self._most or rank >= self._heap[0][0][:2]
+        return (probability or 0.0, margin) >= self._least
 
     def add(self, mistake: Mistake) -> None:
-        """Keep a mistake if it is more confident than one that is kept."""
-        row = mistake.row
-        content = row
-        if not isinstance(row, str):
-            row.sort_indices()
-            content = row.indices.tobytes(), row.data.tobytes()
+        """Keep a mistake if it is more confident than one that is kept; of equals, the first."""
+        content, kept = mistake.row, self._kept
+        if not isinstance(content, str):
+            content.sort_indices()
+            content = content.indices.tobytes(), content.data.tobytes()
         key = (content, str(mistake.true), str(mistake.predicted))
-        if key in self._kept:
-            self._kept[key] = replace(self._kept[key], times=self._kept[key].times + 1)
+        if key in kept:
+            kept[key] = replace(kept[key], times=kept[key].times + 1)
             return
-        self._order -= 1  # of equals, the first is kept
-        entry = ((*mistake.rank, self._order), key)
-        self._kept[key] = mistake
-        if len(self._heap) < self._most:
-            heappush(self._heap, entry)
-        else:
-            del self._kept[heappushpop(self._heap, entry)[1]]
+        kept[key] = mistake
+        if len(kept) > self._most:
+            del kept[min(reversed(kept), key=lambda each: kept[each].rank)]
+        if len(kept) == self._most:
+            self._least = min(each.rank for each in kept.values())
 
     def ranked(self) -> list[Mistake]:
         """The mistakes, the most confident first."""
-        return [self._kept[key] for _, key in sorted(self._heap, reverse=True)]
+        return sorted(self._kept.values(), key=lambda each: each.rank, reverse=True)

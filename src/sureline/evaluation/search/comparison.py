@@ -1,4 +1,4 @@
-"""All candidates under one protocol: tuned on one random split, then judged with these settings."""
+"""All candidates under one protocol: tuned on one random split, then tested with these settings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Comparison(NamedTuple):
 
     task: str
     rows: int
-    judged: int  # the number of rows judged on
+    judged: int  # the number of test rows
     classes: int
     majority: Majority  # the most frequent label of the training rows, and its error
     results: list[Result]  # the best first

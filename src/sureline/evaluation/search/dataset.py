@@ -122,12 +122,12 @@ def split_features(
         matrix = scipy.sparse.csr_matrix(dataset.rows.matrix, dtype=np.float32)
         return matrix[train], matrix[test]
     features = TextFeatures(**options)
-    learned, judged = dataset.rows.take(train), dataset.rows.take(test)
+    learned, tested = dataset.rows.take(train), dataset.rows.take(test)
     features.begin()
     features.count(learned.text, dataset.labels[train], learned.named_features)
     if unknown:
-        features.count(judged.text, named=judged.named_features, counting=False)
+        features.count(tested.text, named=tested.named_features, counting=False)
     return (
         features.matrix(learned.text, learned.named_features),
-        features.matrix(judged.text, judged.named_features),
+        features.matrix(tested.text, tested.named_features),
     )

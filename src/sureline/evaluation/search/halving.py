@@ -40,7 +40,7 @@ class Tried(NamedTuple):
     settings: Settings
     passes: int  # the number with the lowest error, the fewest of equal ones
     error: float
-    judged: int  # the number of rows judged on
+    judged: int  # the number of test rows
     rounds: int  # the number of rounds it took part in
     finished: bool  # whether it took part in all of them
 

@@ -62,7 +62,7 @@ class SplitData(NamedTuple):
 
 
 class Mistakes(NamedTuple):
-    """How many of the `judged` rows were wrong, after each pass."""
+    """How many of the test rows were predicted wrongly after each pass, and how many there are."""
 
     wrong: NDArray[np.int64]
     judged: int
@@ -113,7 +113,7 @@ def count_progressive(data: SplitData, trial: Trial) -> Mistakes:
         found = progressive(model, data.X, y, classes=classes, sample_weight=weight)
         return Mistakes(np.array([(~found.right[0]).sum()]), y.size)
     model.partial_fit(data.X, y, classes, sample_weight=weight)
-    # Rows of weight 0 are not learned, and so not judged.
+    # Rows of weight 0 are not learned, and so not tested.
     return Mistakes(np.array([model.n_mistakes_]), int(model.n_seen_))
 
 
