@@ -173,24 +173,23 @@ class Runner:
         """
         advance = self.progress(stage, len(splits) * len(trials))
         calls = (
-            delayed(_attempt)((s, t), function, data, trial)
-            for s, split in enumerate(splits if trials else ())
+            delayed(_attempt)(function, data, trial)
+            for split in (splits if trials else ())
             for data in (self._load(split, trials),)
-            for t, trial in enumerate(trials)
+            for trial in trials
         )
-        found, reasons = dict[tuple[int, int], Any](), dict[tuple[int, int], str]()
-        for place, result, reason in self._in_parallel(calls):
+        found = list[tuple[Any, str]]()
+        for each in self._in_parallel(calls):
             advance()
-            found[place] = result
-            if reason:
-                reasons[place] = reason
-        failures = {t: reasons[s, t] for s, t in sorted(reasons, reverse=True)}
-        results = {
-            t: [found[s, t] for s in range(len(splits))]
-            for t in range(len(trials))
-            if t not in failures
-        }
-        return results, dict(sorted(failures.items()))
+            found.append(each)
+        results, failures = dict[int, list[Any]](), dict[int, str]()
+        for number in range(len(trials)):
+            outcomes, reasons = zip(*found[number :: len(trials)], strict=True)
+            if any(reasons):
+                failures[number] = next(filter(None, reasons))
+            else:
+                results[number] = list(outcomes)
+        return results, failures
 
     def compile(self, candidates: Sequence[Candidate]) -> None:
         """Compile what the candidates need, once, before several processes need it.
@@ -222,8 +221,8 @@ class Runner:
         return SplitData(X, dataset.labels[train], own, X_test, dataset.labels[test])
 
     def _in_parallel(self, calls: Iterator[Any]) -> Iterator[Any]:
-        """The results of the calls, in the order in which they are ready."""
-        parallel = Parallel(self.jobs, return_as="generator_unordered", mmap_mode="c")
+        """The results of the calls, in order."""
+        parallel = Parallel(self.jobs, return_as="generator", mmap_mode="c")
         first = list(islice(calls, 1))  # its features are computed where Ctrl-C still works
         try:
             with _ignore_interrupts():
@@ -239,16 +238,14 @@ class Runner:
             ) from None
 
 
-def _attempt(
-    place: tuple[int, int], function: Callable[..., Any], data: SplitData, trial: Trial
-) -> tuple[tuple[int, int], Any, str]:
+def _attempt(function: Callable[..., Any], data: SplitData, trial: Trial) -> tuple[Any, str]:
     """The result, or why there is none; in one thread, as the processes share the cores."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return place, function(data, trial), ""
+            return function(data, trial), ""
         except (SurelineError, ValueError) as problem:
-            return place, None, str(problem)
+            return None, str(problem)
 
 
 @contextmanager
