@@ -13,7 +13,7 @@ from shared_data import shared
 
 from sureline import InvalidParameter, TextFeatures
 from sureline.data import sms_spam
-from sureline.features.tokenizer import Tokenizer
+from sureline.features.tokenizer import Tokenizer, chunk_texts
 from sureline.features.unicode_tables import characters
 
 OPTIONS = [
@@ -139,10 +139,12 @@ def test_many_texts_at_once_are_those_alone():
     texts, _ = sms_spam()
     texts = texts[: several(500, 40)]
     scheme = TextFeatures(chars=(2, 3)).tokenizer()
+    every = pa.array(texts, pa.large_string())
     for limit in (1, 100, 10_000):
         at_once = [
             found.keys[found.indptr[k] : found.indptr[k + 1]].tolist()
-            for _, found in scheme.chunks(pa.array(texts, pa.large_string()), limit=limit)
+            for chunk in chunk_texts(every, limit)
+            for found in [scheme.read_chunk(every, None, chunk)]
             for k in range(len(found))
         ]
         alone = []

@@ -107,9 +107,9 @@ class Hashing:
                 return name
         return f"column {column}"
 
-    def find(self, key: Any) -> int:
-        """The column of a folded fingerprint."""
-        return int(key)
+    def find(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """The column of each folded fingerprint."""
+        return keys.astype(np.intp)
 
     def named_columns(self) -> NDArray[np.int32]:
         """The columns with names, in order of naming."""

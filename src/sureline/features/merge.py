@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from sureline.features.hashing import KEPT_NAMES, MOST_NAMES, Hashing
 from sureline.features.names import Names
-from sureline.features.vocabulary import SMALLEST, Vocabulary
+from sureline.features.vocabulary import SMALLEST, Vocabulary, fill_table
 from sureline.kernels.text.arguments import VocabularyArrays
 from sureline.kernels.text.vocabulary import ENLARGE, PRUNE
 from sureline.kernels.text.vocabulary_merge import COPY_NAMES, ENTER_KEYS
 
 Indices = NDArray[np.intp]
+Keys = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 # Applies a function to each item, perhaps in threads, and returns the results in order.
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
@@ -44,7 +45,7 @@ def merge_vocabularies(
     every = [first, *others]
     names = _reserve_names(every)
 
-    def prepare(each: Vocabulary) -> NDArray[np.uint64]:
+    def prepare(each: Vocabulary) -> Keys:
         if each is not first:
             return each.keys()
         PRUNE.compiled("float64")(first.arrays.table, np.arange(first.features), table)
@@ -73,7 +74,7 @@ def merge_vocabularies(
     return merged, [maps[id(each)] for each in several]
 
 
-def _known(keys: NDArray[np.uint64], table: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _known(keys: Keys, table: Keys) -> NDArray[np.bool_]:
     """Which fingerprints the table has."""
     return np.isin(keys, table[:, 0]) if keys.size else np.zeros(0, np.bool_)
 
@@ -121,9 +122,7 @@ def _fill_names(
     return last
 
 
-def _waiting(
-    several: Sequence[Vocabulary], begun: Vocabulary | None
-) -> tuple[NDArray[np.uint64], Counts]:
+def _waiting(several: Sequence[Vocabulary], begun: Vocabulary | None) -> tuple[Keys, Counts]:
     """Features without a column in some vocabularies, and how many texts have had each."""
     if several[0].least == 1:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
@@ -142,6 +141,48 @@ def _waiting(
     return every, total
 
 
+def grow_vocabulary(
+    begun: Vocabulary,
+    seen: tuple[Keys, Counts],
+    waiting: tuple[Keys, Counts],
+    named: tuple[Keys, Names],
+) -> Vocabulary:
+    """A vocabulary with the features that copies of it have added, the most frequent first.
+
+    The copies have `seen` features in so many more texts, and others that are `waiting` for a
+    column; `named` are the names of the new ones. All are by fingerprint, in any order.
+    """
+    before, (keys, more) = begun.keys(), seen
+    place = begun.find(keys)
+    known = place >= 0
+    had = begun.arrays.seen[: before.size].copy()
+    had[place[known]] += more[known]
+    new, new_seen = keys[~known], more[~known]
+    order = np.lexsort((new, -new_seen))
+    new, new_seen = new[order], new_seen[order]
+    by_key = np.argsort(named[0])
+    own = named[1].kept(by_key[np.searchsorted(named[0], new, sorter=by_key)])
+    names = Names.concatenated([begun.arrays.names, own], [before.size, new.size])
+    every = np.concatenate([before, new])
+    waiting_keys, counts = _sum_waiting(begun.waiting(), waiting)
+    left = ~np.isin(waiting_keys, every) & (counts > 0)
+    waiting_keys, counts = waiting_keys[left], np.minimum(counts[left], begun.least - 1)
+    grown = Vocabulary(begun.least, begun.most)
+    sizes = np.array([every.size, every.size + waiting_keys.size, names.letters.size])
+    table = fill_table(every, waiting_keys, counts)
+    grown.arrays = VocabularyArrays(table, np.concatenate([had, new_seen]), sizes, names)
+    return grown
+
+
+def _sum_waiting(*several: tuple[Keys, Counts]) -> tuple[Keys, Counts]:
+    """All fingerprints, sorted, and the sum of the counts of each."""
+    keys, counts = (np.concatenate(each) for each in zip(*several, strict=True))
+    every, inverse = np.unique(keys, return_inverse=True)
+    total = np.zeros(every.size, np.int64)
+    np.add.at(total, inverse, counts)
+    return every, total
+
+
 def merge_hashings(several: Sequence[Hashing]) -> Hashing:
     """The columns, the same in all, with the names that any of them remembers."""
     first = several[0]
@@ -154,19 +195,8 @@ def merge_hashings(several: Sequence[Hashing]) -> Hashing:
     _, places = np.unique(columns, return_index=True)
     crowded = places.size >= MOST_NAMES
     places = np.sort(places)[: KEPT_NAMES if crowded else None]
-    names = _concatenated([each.arrays.names for each in several], counts)
+    names = Names.concatenated([each.arrays.names for each in several], counts)
     merged.arrays = merged.arrays._replace(columns=columns, names=names)
     since = max(int(crowded), *(int(each.arrays.sizes[1]) for each in several))
     merged.arrays = merged.pruned(places, since)
     return merged
-
-
-def _concatenated(several: Sequence[Names], counts: Sequence[int]) -> Names:
-    """The first names of each, concatenated."""
-    ends, letters, behind = list[NDArray[np.int64]](), list[NDArray[np.uint8]](), 0
-    for names, count in zip(several, counts, strict=True):
-        last = int(names.ends[count - 1]) if count else 0
-        ends.append(names.ends[:count] + behind)
-        letters.append(names.letters[:last])
-        behind += last
-    return Names(np.concatenate(ends), np.concatenate(letters))

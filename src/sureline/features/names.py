@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,16 @@ class Names(arguments.Names):
             np.frombuffer(letters, np.uint8).copy(),
         )
 
-    def followed_by(self, count: int, others: Names) -> Names:
-        """The first `count` names and, after them, all others."""
-        last = int(self.ends[count - 1]) if count else 0
-        return Names(
-            np.concatenate([self.ends[:count], others.ends + last]),
-            np.concatenate([self.letters[:last], others.letters]),
-        )
+    @classmethod
+    def concatenated(cls, several: Sequence[Names], counts: Sequence[int]) -> Names:
+        """So many of the first names of each, one after the other."""
+        ends, letters, behind = list[NDArray[np.int64]](), list[NDArray[np.uint8]](), 0
+        for names, count in zip(several, counts, strict=True):
+            last = int(names.ends[count - 1]) if count else 0
+            ends.append(names.ends[:count] + behind)
+            letters.append(names.letters[:last])
+            behind += last
+        return cls(np.concatenate(ends), np.concatenate(letters))
 
     @classmethod
     def from_arrow(cls, names: Any) -> Names:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
@@ -42,14 +44,19 @@ class Rows(arguments.Rows):
 
     def chunks(self, limit: float) -> list[slice]:
         """Chunks of consecutive rows with about `limit` nonzeros each, at least one row."""
-        total = len(self)
-        if total == 1:
+        if len(self) == 1:
             return [slice(0, 1)]
-        work = self.indptr + ROW_COST * np.arange(total + 1)
-        cuts, begin = [], 0
-        while begin < total:
-            stop = int(np.searchsorted(work, work[begin] + limit, side="right")) - 1
-            stop = min(max(stop, begin + 1), total)
-            cuts.append(slice(begin, stop))
-            begin = stop
-        return cuts
+        return list(cut(self.indptr + ROW_COST * np.arange(len(self) + 1), limit))
+
+
+def cut(sizes: NDArray[np.int64], limit: float) -> Iterator[slice]:
+    """Chunks of consecutive items of about so much size each, at least one item.
+
+    `sizes` has the size of all items before each, and that of all.
+    """
+    begin, total = 0, sizes.size - 1
+    while begin < total:
+        stop = int(np.searchsorted(sizes, sizes[begin] + limit, side="right")) - 1
+        stop = min(max(stop, begin + 1), total)
+        yield slice(begin, stop)
+        begin = stop

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sureline.data import NamedFeatures
 from sureline.data.surrogates import replace_surrogates
 from sureline.errors import InvalidParameter
-from sureline.features.rows import Rows
+from sureline.features.rows import Rows, cut
 from sureline.features.unicode_tables import VERSION, characters
 from sureline.kernels.text.arguments import (
     Characters,
@@ -95,7 +95,18 @@ class Tokenizer:
 
         The result is a view of `buffers`, or of the thread's own, valid until the next read.
         """
-        return self._read(*text_buffers(texts), named, buffers)
+        given, places, letters = NO_NAMED, 0, 0
+        if named is not None:
+            ends, names = text_buffers(named.names)
+            given = NamedValues(named.offsets, names, ends, named.values)
+            places, letters = named.values.size, int(ends[-1] - ends[0])
+        offsets, data = text_buffers(texts)
+        buffers = _THREAD.buffers if buffers is None else buffers
+        self._reserve(buffers, np.diff(offsets), places, letters)
+        words = READ_TEXTS.loop("float64")(
+            Texts(data, offsets), given, self.rules, self.characters, buffers.arrays()
+        )
+        return buffers.tokens(offsets.size, buffers.spans[: 4 * words].reshape(-1, 4))
 
     def read_one(self, text: str) -> SingleText:
         """The features of one text, in the thread's buffers, without the spans of its words."""
@@ -113,25 +124,6 @@ class Tokenizer:
         single.offsets[1] = size
         single.read()
         return single
-
-    def _read(
-        self,
-        offsets: NDArray[np.int64],
-        data: NDArray[np.uint8],
-        named: NamedFeatures | None,
-        buffers: TokenizerBuffers | None = None,
-    ) -> TokenizedTexts:
-        given, places, letters = NO_NAMED, 0, 0
-        if named is not None:
-            ends, names = text_buffers(named.names)
-            given = NamedValues(named.offsets, names, ends, named.values)
-            places, letters = named.values.size, int(ends[-1] - ends[0])
-        buffers = _THREAD.buffers if buffers is None else buffers
-        self._reserve(buffers, np.diff(offsets), places, letters)
-        words = READ_TEXTS.loop("float64")(
-            Texts(data, offsets), given, self.rules, self.characters, buffers.arrays()
-        )
-        return buffers.tokens(offsets.size, buffers.spans[: 4 * words].reshape(-1, 4))
 
     @property
     def rules(self) -> TokenRules:
@@ -157,13 +149,10 @@ class Tokenizer:
         return Characters(*characters(self.lowercase))
 
     def chunks(
-        self,
-        texts: pa.LargeStringArray,
-        named: NamedFeatures | None = None,
-        limit: int = CHUNK_BYTES,
+        self, texts: pa.LargeStringArray, named: NamedFeatures | None = None
     ) -> Iterator[tuple[slice, TokenizedTexts]]:
         """The features of texts, chunk by chunk."""
-        for chunk in chunk_texts(texts, limit):
+        for chunk in chunk_texts(texts):
             yield chunk, self.read_chunk(texts, named, chunk)
 
     def read_chunk(
@@ -338,13 +327,7 @@ def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 def chunk_texts(texts: pa.LargeStringArray, limit: int = CHUNK_BYTES) -> Iterator[slice]:
     """Chunks of consecutive texts with about `limit` bytes each, at least one text."""
-    offsets, _ = text_buffers(texts)
-    begin, total = 0, len(texts)
-    while begin < total:
-        stop = int(np.searchsorted(offsets, offsets[begin] + limit, side="right")) - 1
-        stop = min(max(stop, begin + 1), total)
-        yield slice(begin, stop)
-        begin = stop
+    return cut(text_buffers(texts)[0], limit)
 
 
 def text_buffers(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

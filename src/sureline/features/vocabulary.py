@@ -146,14 +146,20 @@ class Vocabulary:
         name: str = self.arrays.names.name(column)
         return name
 
-    def find(self, key: Any) -> int:
-        """The column of a fingerprint, or -1."""
-        one = np.array([0, 1]), np.array([key], np.uint64), np.ones(1)
-        empty = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(0, np.uint8)
-        rows = self.look_up(
-            TokenizedTexts(*one, *empty, np.zeros((0, 4), np.int64)), False, "float32", -1
+    def find(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """The column of each fingerprint, or -1."""
+        features, empty = self.features, np.zeros(0, np.int64)
+        tokens = TokenizedTexts(  # a text for each
+            np.arange(keys.size + 1),
+            np.ascontiguousarray(keys),
+            np.ones(keys.size),
+            empty,
+            empty.astype(np.int32),
+            empty.astype(np.uint8),
+            empty.reshape(0, 4),
         )
-        return int(rows.indices[0]) if rows.indptr[1] else -1
+        columns = self.look_up(tokens, False, "float32", features).indices
+        return np.where(columns == features, -1, columns)
 
     def pruned(self, kept: NDArray[np.intp]) -> VocabularyArrays:
         """The arrays of the `kept` columns alone, in their order."""

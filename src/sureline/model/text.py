@@ -168,9 +168,9 @@ class TextModel(LinearModel):
     def _spelled(self, tokens: TokenizedTexts) -> list[str]:
         """The names of one text's features, as the text has them, without those left out."""
         columns, names = self.columns, []
-        for k in range(int(tokens.indptr[1])):
-            if columns.unknown < 0 and columns.find(tokens.keys[k]) < 0:
-                continue
+        left_out = columns.unknown < 0
+        found = columns.find(tokens.keys[: tokens.indptr[1]])
+        for k in np.flatnonzero((found >= 0) | (not left_out)).tolist():
             start, length = int(tokens.starts[k]), int(tokens.lengths[k])
             word = tokens.low[start : start + abs(length)].tobytes().decode()
             names.append(f"‹{word}›" if length < 0 else word)

@@ -18,8 +18,7 @@ from sureline.spark.input import (
     prepare,
 )
 from sureline.spark.merge import (
-    default_how,
-    later_how,
+    choose_how,
     learn_round,
     plain_errors,
     warn_about_rows,
@@ -97,12 +96,11 @@ class SurelineClassifier(
                 )
             features = None if self.reads_texts else count_features(prepared, names["input"])
             model = initial_model(self, classes, features)
-            how = self.getOrDefault("how") if self.isSet("how") else default_how(model)
             invalid, rounds = self.getOrDefault("handleInvalid"), int(self.getOrDefault("rounds"))
             for number in range(rounds):
                 again = number > 0
-                merged_by = later_how(how) if again else how
-                model, counters = learn_round(model, prepared, merged_by, invalid, again, names)
+                how = choose_how(self, model, again)
+                model, counters = learn_round(model, prepared, how, invalid, again, names)
                 if not again:
                     warn_about_rows(counters, type(self).__name__)
                 if not counters.models:

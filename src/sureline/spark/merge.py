@@ -12,22 +12,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators import TextClassifier
 from sureline.features.hashing import MOST_NAMES, Hashing
+from sureline.features.merge import grow_vocabulary
 from sureline.features.names import Names
-from sureline.features.vocabulary import Vocabulary, fill_table
-from sureline.kernels.text.arguments import VocabularyArrays
+from sureline.features.vocabulary import Vocabulary
 from sureline.model.learner import Learner
 from sureline.model.merge.algebra import How, check_how
 from sureline.model.merge.sums import name_sums, set_calibration, set_counts, state_from_sums
 from sureline.model.state import State
 from sureline.spark.broadcast import PickledAsFile
-from sureline.spark.fingerprint_index import FingerprintIndex
+from sureline.spark.params import Parameters
 from sureline.spark.partition import PartitionTask
 from sureline.spark.sum_rows import KEYS, Counters, Kind, SummedRows, pack, row_schema
 
@@ -77,9 +76,12 @@ def learn_round(
     return build_merged(start, how, rows), rows.counters
 
 
-def default_how(model: Any) -> How:
-    """How partitions are merged unless the user says otherwise."""
-    return "product-prior" if model.has_variance else "mean"
+def choose_how(stage: Parameters, model: Any, learned: bool) -> How:
+    """How the partitions' models are merged, which start from a model that has `learned` or not."""
+    how: How = "product-prior" if model.has_variance else "mean"
+    if stage.isSet("how"):
+        how = stage.getOrDefault("how")
+    return later_how(how) if learned else how
 
 
 def later_how(how: How) -> How:
@@ -98,10 +100,10 @@ def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
     """
     begun = start.model_
     state, learner, columns = begun.state, begun.learner, getattr(begun, "columns", None)
-    index, features = None, state.features
+    vocabulary, features = None, state.features
     if isinstance(columns, Vocabulary):
-        columns = _grow(columns, rows)
-        index, features = FingerprintIndex(columns.keys()), columns.features + 1
+        columns = vocabulary = _grow(columns, rows)
+        features = vocabulary.features + 1
     learner.layout.check(
         features, state.table.shape[2], begun.memory_limit_gb, "SurelineClassifier"
     )
@@ -113,11 +115,11 @@ def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
         state,
         features,
         counters.models,
-        _weight_sums(rows, index),
+        _weight_sums(rows, vocabulary),
         counters.clock,
         counts,
     )
-    set_counts(merged, state, _class_counts(rows, index), _class_totals(rows))
+    set_counts(merged, state, _class_counts(rows, vocabulary), _class_totals(rows))
     set_calibration(merged, state, rows.vector(Kind.CALIBRATION, 7))
     if isinstance(columns, Hashing):
         columns = _add_names(columns, rows, learner, merged)
@@ -135,21 +137,21 @@ def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
 
 
 def _weight_sums(
-    rows: SummedRows, index: FingerprintIndex | None
+    rows: SummedRows, vocabulary: Vocabulary | None
 ) -> Iterator[tuple[Array, Array, Array]]:
     """The rows of the merged table, the columns and the sums of all changed weights."""
     for _, classes, values in rows.take(Kind.INTERCEPT):
         yield np.zeros(classes.size, np.intp), classes, values
     for features, classes, values in rows.take(Kind.WEIGHT):
-        yield _find(features, index) + 1, classes, values
+        yield _find(features, vocabulary) + 1, classes, values
 
 
 def _class_counts(
-    rows: SummedRows, index: FingerprintIndex | None
+    rows: SummedRows, vocabulary: Vocabulary | None
 ) -> Iterator[tuple[Array, Array, Array]]:
     """The features of the merged state, the classes, and what was added to their counts."""
     for features, classes, values in rows.take(Kind.CLASS_COUNT):
-        yield _find(features, index), classes, np.rint(values).astype(np.int64)
+        yield _find(features, vocabulary), classes, np.rint(values).astype(np.int64)
 
 
 def _class_totals(rows: SummedRows) -> tuple[Array, Array, Array]:
@@ -159,11 +161,11 @@ def _class_totals(rows: SummedRows) -> tuple[Array, Array, Array]:
     return totals, classes, np.rint(values).astype(np.int64)
 
 
-def _find(features: Array, index: FingerprintIndex | None) -> Array:
+def _find(features: Array, vocabulary: Vocabulary | None) -> Array:
     """The numbers of features in the merged model."""
-    if index is None:
+    if vocabulary is None:
         return features
-    found = index.find(features.view(np.uint64))
+    found = vocabulary.find(features.view(np.uint64))
     if (found < 0).any():
         raise ModelFileError("a weight has arrived without the name of its feature; train again")
     return found
@@ -171,41 +173,14 @@ def _find(features: Array, index: FingerprintIndex | None) -> Array:
 
 def _grow(columns: Vocabulary, rows: SummedRows) -> Vocabulary:
     """The vocabulary with the new features of all partitions, the most frequent first."""
-    before = columns.keys()
-    features, more = rows.numbers(Kind.FEATURE)
-    fingerprints, more = features.view(np.uint64), more.astype(np.int64)
-    place = FingerprintIndex(before).find(fingerprints)
-    known = place >= 0
-    seen = columns.arrays.seen[: before.size].copy()
-    seen[place[known]] += more[known]
-    new, new_seen = fingerprints[~known], more[~known]
-    order = np.lexsort((new, -new_seen))
-    new, new_seen = new[order], new_seen[order]
+
+    def counts(kind: Kind) -> tuple[Array, Array]:
+        features, more = rows.numbers(kind)
+        return features.view(np.uint64), more.astype(np.int64)
+
     named, names = rows.names()
-    chosen = FingerprintIndex(named.view(np.uint64)).find(new)
-    spelled = columns.arrays.names.followed_by(
-        before.size, Names.from_arrow(names.take(pa.array(chosen)))
-    )
-    every = np.concatenate([before, new])
-    waiting, counts = _waiting(columns, rows, every)
-    grown = Vocabulary(columns.least, columns.most)
-    sizes = np.array([every.size, every.size + waiting.size, spelled.letters.size])
-    table = fill_table(every, waiting, np.minimum(counts, columns.least - 1))
-    grown.arrays = VocabularyArrays(table, np.concatenate([seen, new_seen]), sizes, spelled)
-    return grown
-
-
-def _waiting(columns: Vocabulary, rows: SummedRows, known: Array) -> tuple[Array, Array]:
-    """The features that have no column yet, sorted, and how many texts have had each."""
-    before, had = columns.waiting()
-    features, more = rows.numbers(Kind.WAITING)
-    every, inverse = np.unique(
-        np.concatenate([before, features.view(np.uint64)]), return_inverse=True
-    )
-    total = np.zeros(every.size, np.int64)
-    np.add.at(total, inverse, np.concatenate([had, more.astype(np.int64)]))
-    unknown = ~np.isin(every, known) & (total > 0)
-    return every[unknown], total[unknown]
+    spelled = named.view(np.uint64), Names.from_arrow(names)
+    return grow_vocabulary(columns, counts(Kind.FEATURE), counts(Kind.WAITING), spelled)
 
 
 def _add_names(columns: Hashing, rows: SummedRows, learner: Learner, state: State) -> Hashing:
@@ -213,7 +188,9 @@ def _add_names(columns: Hashing, rows: SummedRows, learner: Learner, state: Stat
     named, names = rows.names()
     before = columns.arrays
     every = np.concatenate([columns.named_columns(), named.astype(np.int32)])
-    spelled = before.names.followed_by(int(before.sizes[0]), Names.from_arrow(names))
+    spelled = Names.concatenated(
+        [before.names, Names.from_arrow(names)], [int(before.sizes[0]), named.size]
+    )
     merged = columns.copy()
     merged.arrays = merged.arrays._replace(columns=every, names=spelled)
     if every.size >= MOST_NAMES:

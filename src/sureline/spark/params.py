@@ -37,26 +37,9 @@ SHUFFLES = ("none", "partition", "all")
 DEFAULT_RULE = choose_rule(default_estimator()).name
 
 
-def as_competitors(value: Any) -> Any:
-    """A whole number or the word ``all``.
-
-    Parameters
-    ----------
-    value : int or str
-        What was given.
-    """
-    return value if value == "all" else TypeConverters.toInt(value)
-
-
-def as_number_or_auto(value: Any) -> Any:
-    """A number or the word ``auto``.
-
-    Parameters
-    ----------
-    value : float or str
-        What was given.
-    """
-    return value if value == "auto" else TypeConverters.toFloat(value)
+def _or_word(word: str, convert: Any) -> Any:
+    """A converter that lets one word through."""
+    return lambda value: value if value == word else convert(value)
 
 
 def camel(name: str) -> str:
@@ -71,7 +54,11 @@ def _of_rules() -> dict[str, Any]:
     for rule in rules().values():
         for parameter in rule.parameters:
             doc = f"{parameter.meaning} In {parameter.allowed}; by default the rule's."
-            converter = as_number_or_auto if parameter.auto else TypeConverters.toFloat
+            converter = (
+                _or_word("auto", TypeConverters.toFloat)
+                if parameter.auto
+                else TypeConverters.toFloat
+            )
             made.setdefault(parameter.name, declare_param(camel(parameter.name), doc, converter))
         for name, words in rule.choices.items():
             doc = f"For the rule {rule.name}: {' or '.join(map(repr, words))}."
@@ -84,7 +71,7 @@ def _of_option(option: Option) -> Any:
     kind, words = option.kinds[0], option.meaning.replace("`", "")
     converter = CONVERTERS.get(get_origin(kind) or kind, TypeConverters.toString)
     if option.name == "competitors":
-        converter = as_competitors
+        converter = _or_word("all", TypeConverters.toInt)
     if not all(repr(choice) in words for choice in option.choices):
         words += f" It is {option.allowed}."
     if option.none:

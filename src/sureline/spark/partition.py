@@ -20,7 +20,6 @@ from sureline.model.learner import AGAIN, NEW
 from sureline.model.merge.algebra import How
 from sureline.model.merge.sums import added_by, calibration_since, counts_since, totals_since
 from sureline.spark.batches import LABEL, as_batch, check_labels, drop_missing
-from sureline.spark.fingerprint_index import FingerprintIndex
 from sureline.spark.sum_rows import Counters, Kind, RowWriter
 
 Array = NDArray[Any]
@@ -112,9 +111,9 @@ class Changes:
 
     def _features(self, start: Vocabulary, columns: Vocabulary) -> Iterator[pa.RecordBatch]:
         """How many texts have had each feature, with the names of those that are new."""
-        write, known = self._write, start.keys()
+        write, known = self._write, start.features
         self._fingerprints = columns.keys()
-        origin = FingerprintIndex(known).find(self._fingerprints)
+        origin = start.find(self._fingerprints)
         seen, new = columns.arrays.seen[: columns.features], np.flatnonzero(origin < 0)
         names = columns.arrays.names.kept(new)
         yield from write.numbers(Kind.FEATURE, self._identify(new), seen[new], names=names)
@@ -124,11 +123,11 @@ class Changes:
         yield from write.numbers(Kind.FEATURE, self._identify(old[changed]), more[changed])
         waiting, counts = columns.waiting()
         before, had = start.waiting()
-        place = FingerprintIndex(before).find(waiting)
-        counts[place >= 0] -= had[place[place >= 0]]
+        _, ours, theirs = np.intersect1d(waiting, before, assume_unique=True, return_indices=True)
+        counts[ours] -= had[theirs]
         changed = counts != 0
         yield from write.numbers(Kind.WAITING, waiting[changed].view(np.int64), counts[changed])
-        if not np.array_equal(origin[: known.size], np.arange(known.size)):
+        if not np.array_equal(origin[:known], np.arange(known)):
             self._origin = origin
 
     def _weights(self) -> Iterator[pa.RecordBatch]:

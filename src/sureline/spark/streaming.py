@@ -18,7 +18,7 @@ from pyspark import StorageLevel
 from sureline.errors import DataError, InvalidParameter
 from sureline.spark.initial_model import add_classes
 from sureline.spark.input import find_classes, prepare
-from sureline.spark.merge import default_how, later_how, learn_round, plain_errors
+from sureline.spark.merge import choose_how, learn_round, plain_errors
 from sureline.spark.params import Parameters
 from sureline.spark.persistence import ModelStore
 
@@ -60,11 +60,7 @@ class BatchTrainer:
         try:
             with plain_errors():
                 start = _with_classes(self.model, find_classes(prepared))
-                how = default_how(start)
-                if self._stage.isSet("how"):
-                    how = self._stage.getOrDefault("how")
-                if start.n_seen_:
-                    how = later_how(how)
+                how = choose_how(self._stage, start, start.n_seen_ > 0)
                 invalid = self._stage.getOrDefault("handleInvalid")
                 model, counters = learn_round(start, prepared, how, invalid, names=names)
         finally:
