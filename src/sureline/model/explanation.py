@@ -97,7 +97,7 @@ def explain_row(
     `names` are those of its features; per class, the `top` ones that add or subtract most are
     listed. Where the row comes from a `text`, `places` has where in it each feature occurs.
     """
-    weighted = model.learner.weighed(model.state, rows)
+    weighted = model.learner.weighted(model.state, rows)
     size = int(rows.indptr[1])
     indices, values = rows.indices[:size], weighted.data[:size].astype(np.float64)
     means, variances = model.weights(indices)

@@ -28,7 +28,7 @@ from sureline.errors import ModelFileError
 from sureline.model.serialize.fields import dump_json, is_whole, parse_json, short
 
 FORMAT = 1
-KEY = "sureline"  # where the metadata stand in the header
+KEY = "sureline"  # the name of the metadata in the header
 CHECKSUM = "sha256"
 LONGEST_HEADER = 64 * 2**20
 MOST_DIMENSIONS = 8

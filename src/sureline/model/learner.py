@@ -97,10 +97,10 @@ class Learner(Loops):
         """
         self._one_row = None
         if state.layout.weighting == "idf":
-            weighed = self._weighed(
+            weighted = self._weight_rows(
                 state, examples.rows, examples.codes, examples.order, counting=not turn.counted
             )
-            examples = examples._replace(rows=weighed)
+            examples = examples._replace(rows=weighted)
         if state.layout.covariance == "full":
             failed = self._learn_full(state, examples, turn)
         elif self.rule.kernel is not None:

@@ -20,20 +20,11 @@ class Counts(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """What a model predicts for some rows.
+    """What a model predicts for some rows: the class of the highest mean score, and how certain.
 
-    Parameters
-    ----------
-    label : array of shape (n,)
-        The class of the highest mean score.
-    probability : array of shape (n,) or None
-        The probability of that class; None where the rule keeps no variances.
-    margin : array of shape (n,)
-        The mean score of that class; of two classes, by how much it leads.
-    variance : array of shape (n,) or None
-        The variance of that score; None where the rule keeps none.
-    probabilities : array of shape (n, n_classes) or None
-        The probability of every class, in the order of ``classes``.
+    `margin` is the mean score of that class; of two classes, by how much it leads. `probabilities`
+    has a column for every class, in the order of ``classes``. Where the rule keeps no variances,
+    there are no probabilities either.
     """
 
     label: Labels

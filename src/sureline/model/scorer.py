@@ -95,14 +95,14 @@ class Scorer:
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def weighed(self, state: State, rows: Rows) -> Rows:
+    def weighted(self, state: State, rows: Rows) -> Rows:
         """Rows as they are scored: scaled by inverse document frequencies, if they are."""
         if state.layout.weighting != "idf":
             return rows
         codes, order = np.zeros(0, np.int64), np.arange(len(rows))
-        return self._weighed(state.writeable(), rows, codes, order, counting=False)
+        return self._weight_rows(state.writeable(), rows, codes, order, counting=False)
 
-    def _weighed(
+    def _weight_rows(
         self,
         state: State,
         rows: arguments.Rows,
@@ -129,7 +129,7 @@ class Scorer:
     def scores(self, state: State, rows: Rows) -> Floats:
         """The mean scores of every row, by column; where two classes share one, of the second."""
         out = np.empty((len(rows), state.used))
-        rows = self.weighed(state, rows)
+        rows = self.weighted(state, rows)
         if self.informed:
             self._score_informed(state, rows, out, out[:0])
         elif self.rule.kernel is not None:
@@ -141,27 +141,19 @@ class Scorer:
             kernel.loop(self.dtype)(rows, state.table, self.constant, shift, out)
         return out
 
-    def deviations(self, state: State, rows: Rows) -> Floats:
-        """The standard deviations of every row's scores, by column."""
-        out = np.empty((len(rows), state.used))
-        rows = self.weighed(state, rows)
-        if self.informed:
-            self._score_informed(state, rows, np.empty_like(out), out)
-            np.sqrt(out, out=out)
-        elif state.layout.covariance == "full":
-            buffer = np.empty(state.table.shape[0])
-            SPREAD_FULL.loop(self.dtype)(rows, state.covariance, self.constant, buffer, out)
-        else:
-            SPREAD.loop(self.dtype)(rows, state.table, self.constant, out)
-        return out
-
     def moments(self, state: State, rows: Rows) -> tuple[Floats, Floats]:
         """The mean scores of every row and their standard deviations, by column."""
-        if not self.informed:
-            return self.scores(state, rows), self.deviations(state, rows)
-        means, variances = np.empty((2, len(rows), state.used))
-        self._score_informed(state, rows, means, variances)
-        return means, np.sqrt(variances)
+        means, spread = np.empty((2, len(rows), state.used))
+        if self.informed:
+            self._score_informed(state, rows, means, spread)
+            return means, np.sqrt(spread)
+        means, rows = self.scores(state, rows), self.weighted(state, rows)
+        if state.layout.covariance == "full":
+            buffer = np.empty(state.table.shape[0])
+            SPREAD_FULL.loop(self.dtype)(rows, state.covariance, self.constant, buffer, spread)
+        else:
+            SPREAD.loop(self.dtype)(rows, state.table, self.constant, spread)
+        return means, spread
 
     def _score_informed(self, state: State, rows: Rows, means: Floats, variances: Floats) -> None:
         """The means and the variances of every row's scores under the informed prior."""
@@ -181,8 +173,8 @@ class Scorer:
 
     # -- weights -------------------------------------------------------------------------------
 
-    def opened(self, state: State, rows: NDArray[Any] | None = None) -> Floats:
-        """Means and variances of some rows of the table or of all, under the prior, by column."""
+    def _informed_weights(self, state: State, rows: NDArray[Any] | None = None) -> Floats:
+        """Means and variances of the weights in some rows or all, under the informed prior."""
         numbers = np.arange(state.features + 1) if rows is None else np.asarray(rows, np.int64)
         out = np.empty((numbers.size, 2, state.used))
         OPEN_ENTRIES.loop(self.dtype)(
@@ -197,7 +189,7 @@ class Scorer:
             diagonals = np.diagonal(state.covariance[: state.used], axis1=1, axis2=2)
             return np.asarray(diagonals.T[chosen])
         if self.informed:
-            return np.asarray(self.opened(state, rows)[:, 1], self.dtype)
+            return np.asarray(self._informed_weights(state, rows)[:, 1], self.dtype)
         return np.asarray(state.table[chosen, 1, : state.used])
 
     def weights(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -205,7 +197,7 @@ class Scorer:
         if self.rule.kernel is not None:
             weights = self._custom_weights(state, rows)
         elif self.informed:
-            weights = self.opened(state, rows)[:, 0]
+            weights = self._informed_weights(state, rows)[:, 0]
         else:
             chosen: Any = slice(None) if rows is None else rows
             weights = state.table[chosen, 0]

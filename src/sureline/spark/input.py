@@ -149,7 +149,7 @@ def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
 
 
 def count_features(prepared: DataFrame, name: str) -> int:
-    """How many numbers each vector has, judging by the first; `name` is the user's column."""
+    """How many numbers each vector has, as the first of them shows; `name` is the user's column."""
     first = prepared.select(INPUT).where(sql.col(INPUT).isNotNull()).first()
     if first is None:
         raise DataError(f"the column {name!r} holds no vector")

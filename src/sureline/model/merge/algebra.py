@@ -256,13 +256,13 @@ def merge_gaussian_shards(
         if any(np.trace(S) > began * (1.0 + 1e-6) for _, S in moved):
             raise LinAlgError
         start = invert(spread)
-        total, weighed, moves = start.copy(), np.eye(size) / variance, np.zeros(size)
+        total, summed, moves = start.copy(), np.eye(size) / variance, np.zeros(size)
         for m, S in moved:
             precision = invert(S)
             total += precision - start
-            weighed += precision - np.eye(size) / variance
+            summed += precision - np.eye(size) / variance
             moves += precision @ (m - before)
-        mean = before + cho_solve(cho_factor(weighed, lower=True), moves)
+        mean = before + cho_solve(cho_factor(summed, lower=True), moves)
         return mean, invert(total)
     except LinAlgError:
         return np.mean([m for m, _ in moved], axis=0), np.mean([S for _, S in moved], axis=0)
