@@ -169,7 +169,7 @@ def test_a_changed_helper_makes_the_code_of_its_callers_unused(tmp_path):
     assert compiled_by(code, cache, **path) == []
     before = cached_code(cache, "learn_spherical")
     assert len(before) == 2
-    helper = tmp_path / "copy" / "sureline" / "kernels" / "indexing.py"
+    helper = tmp_path / "copy" / "sureline" / "kernels" / "positions.py"
     helper.write_text(helper.read_text() + "\n# a change\n")
     assert loop in compiled_by(code, cache, **path)
     after = cached_code(cache, "learn_spherical")
