@@ -17,7 +17,7 @@ from sureline.cli.train.interrupt import DeferredInterrupt
 from sureline.cli.train.label_runs import LabelRuns
 from sureline.cli.train.progress import (
     HEADER,
-    NoProgress,
+    Progress,
     ProgressLine,
     ProgressLog,
     Status,
@@ -64,7 +64,7 @@ def test_rows_of_a_resumed_run_tell_what_happened_since():
 def test_no_rows_where_nothing_was_told():
     lines = list[str]()
     ProgressLog(lines.append).end()
-    silence = NoProgress()
+    silence = Progress()
     silence.begin(status(1, 1, 1, 1))
     silence.update(status(1, 1, 1, 1))
     silence.end()
@@ -113,7 +113,8 @@ def test_the_line_of_a_reader(monkeypatch):
         bytes_total, bytes_read = 10, 5
 
     console = screen()
-    with rate_line(console, True) as tell:
+    monkeypatch.setattr("sureline.cli.screen.message_console", lambda: console)
+    with rate_line(True) as tell:
         now[0] = 0.01
         tell(1, Half())
         now[0] = 2.0
@@ -122,7 +123,8 @@ def test_the_line_of_a_reader(monkeypatch):
     assert "50% · 5,000 rows · 2,500/s" in shown
     assert "1 rows" not in shown
     quiet = screen()
-    with rate_line(quiet, False) as tell:
+    monkeypatch.setattr("sureline.cli.screen.message_console", lambda: quiet)
+    with rate_line(False) as tell:
         tell(1, Half())
     assert quiet.file.getvalue() == ""
 
@@ -291,7 +293,7 @@ def test_parameters_of_reading_that_have_no_option_can_be_set():
     [
         ("arow", "C=1", "--set C: the rule arow has no such parameter; it has r, covariance, "),
         ("cw-stdev", "constraint=variance", "--set constraint: the rule cw-stdev has no such"),
-        ("arow", "r", "--set takes name=value, such as --set r=0.3, got 'r'"),
+        ("arow", "r", "--set takes name=value, such as r=0.3, got 'r'"),
         ("arow", "r=x", "--set r must be auto or a number, got 'x'"),
         ("arow", "competitors=x", "--set competitors must be all or a whole number, got 'x'"),
         ("arow", "fit_intercept=1", "--set fit_intercept must be true or false, got '1'"),

@@ -21,14 +21,6 @@ def describe_model(model: Any) -> dict[str, Any]:
     }
 
 
-def describe_bad(bad: Any) -> str:
-    """How many rows were left out, and the first of them."""
-    file, line, reason = bad.first[0]
-    if bad.count == 1:
-        return f"1 bad row was left out: {file}, line {line}: {reason}"
-    return f"{bad.count:,} bad rows were left out; the first is {file}, line {line}: {reason}"
-
-
 def enumerate_classes(classes: Sequence[Any]) -> str:
     """How many classes there are, and the first few of them."""
     words = [str(each) for each in classes[:SHOWN]]

@@ -1,8 +1,9 @@
 """How a command takes its options in groups, and how its help page shows few of them.
 
 A command is a function of a few parameters. `with_options` lets Typer see, in place of each group
-among them, the options of the group: the fields of a frozen dataclass, or the declared options of
-an estimator (`Declared`). Options marked ``hidden=True`` are shown by ``--help-all`` only.
+among them, the options of the group: the fields of a dataclass, made by `flag` and listed under
+its ``PANEL``, or the declared options of an estimator (`Declared`). Hidden options are shown by
+``--help-all`` only.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -31,11 +33,51 @@ FLAGS = {
 } | {"estimator": "--rule"}
 
 
-def complete_from(words: Sequence[str]) -> Any:
-    """A completion that offers these words."""
+def any_of(words: Sequence[str]) -> str:
+    """The words as a list in a sentence."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def flag(
+    usage: str,
+    meaning: str,
+    default: Any = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: Sequence[str] = (),
+    complete: Callable[..., Any] | Sequence[str] = (),
+    hidden: bool = False,
+) -> Any:
+    """Declare an option as a field of a group.
+
+    `usage` is its name, or names, and a placeholder for its value: ``"--output -o OUT"``. An option
+    that is on by default is named by what switches it off. Another value than one of `choices` is
+    refused; `complete` only offers words to the shell, or is a function that does.
+    """
+    names = [word for word in usage.split() if word.startswith("-")]
+    info = typer.Option(
+        *([f" /{names[0]}"] if default is True else names),
+        metavar=usage.split()[-1] if len(names) < len(usage.split()) else None,
+        help=meaning,
+        show_default=default is not None and not isinstance(default, bool),
+        min=low,
+        max=high,
+        autocompletion=_completion(choices or complete),
+        hidden=hidden,
+    )
+    return dataclasses.field(default=default, metadata={"info": info, "choices": choices})
+
+
+def _completion(offered: Callable[..., Any] | Sequence[str]) -> Callable[..., Any] | None:
+    """What completes the words of a shell; None where there is nothing to offer."""
+    if callable(offered):
+        return offered
+    if not offered:
+        return None
 
     def complete(incomplete: str) -> list[str]:
-        return [word for word in words if word.startswith(incomplete)]
+        return [word for word in offered if word.startswith(incomplete)]
 
     return complete
 
@@ -79,11 +121,10 @@ class Given:
         """The changed ones as they are written on a command line."""
         made = list[str]()
         for name, value in self.changed.items():
-            made += [FLAGS[name]] if isinstance(value, bool) else [FLAGS[name], self._write(name)]
+            made.append(FLAGS[name])
+            if not isinstance(value, bool):
+                made.append(str(self.written[name]))
         return made
-
-    def _write(self, name: str) -> str:
-        return str(self.written[name])
 
 
 def _parse(option: Option, written: Any) -> Any:
@@ -136,58 +177,65 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 def _expand(hint: Any) -> tuple[list[inspect.Parameter], Any] | None:
     """The options of a group and what makes the group of their values; None for no group."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return _fields(hint), lambda values: hint(**values)
+        return _fields(hint), partial(_build, hint)
     if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], Declared):
         group = get_args(hint)[1]
         options = declared(group.options)
-        made = [_flag(each, group.panel) for each in options.values() if each.flag is not None]
+        made = [_declared(each, group.panel) for each in options.values() if each.flag is not None]
         return made, lambda values: Given.parse(options, values)
     return None
 
 
 @cache
 def _fields(group: Any) -> list[inspect.Parameter]:
-    """The fields of a group as parameters."""
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        _parameter(field.name, hints[field.name], field.default)
-        for field in dataclasses.fields(group)
-    ]
+    """The fields of a group as parameters, its own before those that it inherits."""
+    hints = get_type_hints(group)
+    fields = {field.name: field for field in dataclasses.fields(group)}
+    names = dict.fromkeys(name for cls in group.__mro__ for name in inspect.get_annotations(cls))
+    made = list[inspect.Parameter]()
+    for field in (fields[name] for name in names if name in fields):
+        info = copy(field.metadata["info"])
+        info.rich_help_panel = group.PANEL
+        made.append(_parameter(field.name, Annotated[hints[field.name], info], field.default))
+    return made
 
 
-def _flag(option: Option, panel: str) -> inspect.Parameter:
+def _build(group: Any, values: Mapping[str, Any]) -> Any:
+    """The group of these values; a value that is no choice is refused."""
+    for field in dataclasses.fields(group):
+        choices, value = field.metadata["choices"], values[field.name]
+        if choices and value is not None and value not in choices:
+            name = field.metadata["info"].param_decls[0]
+            raise InvalidParameter(f"{name} must be {any_of(choices)}, got {value!r}")
+    return group(**values)
+
+
+def _declared(option: Option, panel: str) -> inspect.Parameter:
     """A declared option as a parameter that Typer understands."""
-    flag = option.flag
-    assert flag is not None  # noqa: S101, see _expand
-    default = option.default if flag.default is None else flag.default
-    name, kind = flag.name, option.kinds[0]
-    if kind is bool:
-        name = f" /{name}" if default else name
-    elif kind is not int:
+    given = option.flag
+    assert given is not None  # noqa: S101, see _expand
+    default = option.default if given.default is None else given.default
+    kind = option.kinds[0]
+    if kind not in (bool, int):
         kind = str
         default = None if option.name == "stop_words" else write_value(default)
     choices = [*option.choices, "none"] if option.optional else option.choices
-    info = typer.Option(
-        name,
-        metavar=flag.metavar or None,
-        help=flag.help or option.meaning,
-        show_default=default is not None and kind is not bool,
-        autocompletion=complete_from(choices) if option.choices else None,
-        rich_help_panel=panel,
-        hidden=not flag.common,
+    info = flag(
+        f"{given.name} {given.metavar}",
+        given.help or option.meaning,
+        default,
+        complete=choices if option.choices else (),
+        hidden=not given.common,
+    ).metadata["info"]
+    info.rich_help_panel = panel
+    return _parameter(
+        option.name, Annotated[kind if default is not None else kind | None, info], default
     )
-    if default is None:
-        kind = kind | None
-    return _parameter(option.name, Annotated[kind, info], default)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    empty = default is dataclasses.MISSING
     return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if empty else default,
-        annotation=annotation,
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 

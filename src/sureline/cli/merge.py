@@ -2,66 +2,62 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 import typer
 
-from sureline.cli.groups import complete_from
-from sureline.cli.options import HOWS, OUTPUT, Json, any_of
+from sureline.cli.groups import flag, with_options
+from sureline.cli.options import OUTPUT
 
 if TYPE_CHECKING:
     from sureline.model.merge.algebra import How
 
 
+@dataclass(frozen=True)
+class MergeOptions:
+    """How models are merged, and where to."""
+
+    PANEL: ClassVar[str] = OUTPUT
+    output: str | None = flag("--output -o MODEL", "Where to write the merged model. Required.")
+    how: str = flag(
+        "--how HOW",
+        "kl: as certain as the models on average; product: as certain as all together; "
+        "product-prior: the same, with the prior counted once; mean: plain averages.",
+        "kl",
+        choices=("kl", "mean", "product", "product-prior"),
+    )
+    json: bool = flag("--json", "Print the result as JSON.", False)
+
+
+@with_options
 def merge(
     models: Annotated[
         list[str],
         typer.Argument(metavar="MODEL", show_default=False, help="Models that train wrote."),
     ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="MODEL",
-            show_default=False,
-            help="Where to write the merged model. Required.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    how: Annotated[
-        str,
-        typer.Option(
-            "--how",
-            metavar="HOW",
-            help="kl: as certain as the models on average; product: as certain as all together; "
-            "product-prior: the same, with the prior counted once; mean: plain averages.",
-            autocompletion=complete_from(HOWS),
-        ),
-    ] = "kl",
-    json: Json = False,
+    options: MergeOptions,
 ) -> None:
     """Merge models that were trained separately, on parts of the data or at different times."""
     from sureline.errors import InvalidParameter
 
+    output, how = options.output, cast("How", options.how)
     if output is None:
         raise InvalidParameter("name the file to write the merged model to: -o MODEL")
-    if how not in HOWS:
-        raise InvalidParameter(f"--how must be {any_of(HOWS)}, got {how!r}")
 
     from pathlib import Path
 
     from sureline.cli.describe import describe_model, enumerate_classes
     from sureline.cli.model_files import open_model
     from sureline.cli.paths import check_place
-    from sureline.cli.screen import grid, megabytes, result_console, show
+    from sureline.cli.screen import megabytes, named_values, print_json, show
     from sureline.estimators import merge as merge_models
     from sureline.estimators.file import save
     from sureline.estimators.stream import count_features
 
     check_place(output, "-o")
     opened = [open_model(path) for path in models]
-    merged = merge_models([model for model, _ in opened], how=cast("How", how))
+    merged = merge_models([model for model, _ in opened], how=how)
     columns = [notes.get("columns") for _, notes in opened]
     same = columns[0] if all(each == columns[0] for each in columns) else None
     save(merged, output, {"columns": same} if same else {})
@@ -75,16 +71,15 @@ def merge(
         "how": how,
         "learned": merged.n_seen_,
     }
-    if json:
-        from json import dumps
-
-        typer.echo(dumps(result, indent=2))
+    if options.json:
+        print_json(result)
         return
-    table = grid()
-    table.add_row("model", f"{output} ({megabytes(result['bytes'])})")
-    table.add_row("merged", f"{len(models)} models ({how})")
-    table.add_row("rule", result["rule"])
-    table.add_row("classes", enumerate_classes(result["classes"]))
-    table.add_row("features", f"{result['features']:,}")
-    table.add_row("examples", f"{result['learned']:,}")
-    show(table, result_console())
+    rows = {
+        "model": f"{output} ({megabytes(result['bytes'])})",
+        "merged": f"{len(models)} models ({how})",
+        "rule": result["rule"],
+        "classes": enumerate_classes(result["classes"]),
+        "features": f"{result['features']:,}",
+        "examples": f"{result['learned']:,}",
+    }
+    show(named_values(rows))

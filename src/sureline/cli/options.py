@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from sureline.cli.groups import Declared, Given, complete_from
+from sureline.cli.groups import Declared, Given, any_of, flag
 from sureline.data.formats import FORMATS
 from sureline.data.read_options import LABEL_TYPES
 from sureline.options import TextLearningOptions, TextOptions
@@ -17,14 +16,14 @@ from sureline.options import TextLearningOptions, TextOptions
 if TYPE_CHECKING:
     from sureline.data import Reader
 
-# As sureline.model has them; repeated so that help need not import it.
-HOWS = ("kl", "mean", "product", "product-prior")
-
 # The headings of the help page.
 INPUT = "Input"
 OUTPUT = "Output"
 LEARNING = "Learning"
 FEATURES = "Features of texts"
+
+TEXT_COLUMN = "The column of texts, by name or by number from 0."
+LABEL_COLUMN = "The column of labels, by name or by number from 0."
 
 
 def complete_rules(incomplete: str) -> list[tuple[str, str]]:
@@ -34,11 +33,6 @@ def complete_rules(incomplete: str) -> list[tuple[str, str]]:
     return [
         (name, rule.title) for name, rule in rules().items() if name.startswith(incomplete.lower())
     ]
-
-
-def any_of(words: Sequence[str]) -> str:
-    """The words as a list in a sentence."""
-    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 Files = Annotated[
@@ -53,144 +47,6 @@ Files = Annotated[
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", show_default=False, help="A model that train wrote.")
 ]
-TextColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        metavar="COL",
-        show_default=False,
-        help='The column of texts, by name or by number from 0. Default: "text".',
-        rich_help_panel=INPUT,
-    ),
-]
-KnownTextColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        metavar="COL",
-        show_default=False,
-        help="The column of texts, by name or by number from 0. Default: as in training.",
-        rich_help_panel=INPUT,
-    ),
-]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        metavar="COL",
-        show_default=False,
-        help='The column of labels, by name or by number from 0. Default: "label".',
-        rich_help_panel=INPUT,
-    ),
-]
-KnownLabelColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        metavar="COL",
-        show_default=False,
-        help="The column of labels, by name or by number from 0. Default: as in training.",
-        rich_help_panel=INPUT,
-    ),
-]
-WeightColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--weight",
-        metavar="COL",
-        show_default=False,
-        help="The column of weights: how much each row counts. Default: all the same.",
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="F",
-        show_default=False,
-        help=f"{any_of(FORMATS)}. Default: inferred from the file name, or from the first bytes.",
-        autocompletion=complete_from(FORMATS),
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        show_default=False,
-        help="Whether the first line of CSV or TSV names the columns. Default: detected.",
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="C",
-        show_default=False,
-        help="The field delimiter of CSV or TSV. Default: a comma, or a tab.",
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-Quotes = Annotated[
-    bool,
-    typer.Option(
-        " /--no-quotes",
-        show_default=False,
-        help='In CSV or TSV, read " as an ordinary character.',
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-LabelType = Annotated[
-    str,
-    typer.Option(
-        "--label-type",
-        metavar="T",
-        help=f"The type of labels: {any_of(LABEL_TYPES)}.",
-        autocompletion=complete_from(LABEL_TYPES),
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-Encoding = Annotated[
-    str,
-    typer.Option(
-        "--encoding",
-        metavar="E",
-        help="The encoding of text files, such as latin-1.",
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-SkipBad = Annotated[
-    bool,
-    typer.Option(
-        "--skip-bad",
-        help="Leave out and count rows that cannot be read, instead of stopping there.",
-        rich_help_panel=INPUT,
-        hidden=True,
-    ),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel=OUTPUT)
-]
-Processes = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        min=1,
-        metavar="N",
-        show_default=False,
-        help="The number of processes. Default: one per core.",
-        rich_help_panel=OUTPUT,
-    ),
-]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)
 ]
@@ -200,12 +56,35 @@ Json = Annotated[
 class FileOptions:
     """How files are read."""
 
-    format: Format = None
-    header: Header = None
-    delimiter: Delimiter = None
-    quotes: Quotes = True
-    encoding: Encoding = "utf-8"
-    skip_bad: SkipBad = False
+    PANEL: ClassVar[str] = INPUT
+    format: str | None = flag(
+        "--format F",
+        f"{any_of(FORMATS)}. Default: inferred from the file name, or from the first bytes.",
+        complete=FORMATS,
+        hidden=True,
+    )
+    header: bool | None = flag(
+        "--header/--no-header",
+        "Whether the first line of CSV or TSV names the columns. Default: detected.",
+        hidden=True,
+    )
+    delimiter: str | None = flag(
+        "--delimiter C",
+        "The field delimiter of CSV or TSV. Default: a comma, or a tab.",
+        hidden=True,
+    )
+    quotes: bool = flag(
+        "--no-quotes", 'In CSV or TSV, read " as an ordinary character.', True, hidden=True
+    )
+    encoding: str = flag(
+        "--encoding E", "The encoding of text files, such as latin-1.", "utf-8", hidden=True
+    )
+    skip_bad: bool = flag(
+        "--skip-bad",
+        "Leave out and count rows that cannot be read, instead of stopping there.",
+        False,
+        hidden=True,
+    )
 
     def arguments(self) -> dict[str, Any]:
         """The options as `sureline.data.Reader` takes them."""
@@ -228,17 +107,27 @@ class FileOptions:
 class LabelledInput(FileOptions):
     """Labelled rows to learn from."""
 
-    text: TextColumn = None
-    label: LabelColumn = None
-    weight: WeightColumn = None
-    label_type: LabelType = "auto"
+    text: str | None = flag("--text COL", f'{TEXT_COLUMN} Default: "text".')
+    label: str | None = flag("--label COL", f'{LABEL_COLUMN} Default: "label".')
+    weight: str | None = flag(
+        "--weight COL",
+        "The column of weights: how much each row counts. Default: all the same.",
+        hidden=True,
+    )
+    label_type: str = flag(
+        "--label-type T",
+        f"The type of labels: {any_of(LABEL_TYPES)}.",
+        "auto",
+        complete=LABEL_TYPES,
+        hidden=True,
+    )
 
 
 @dataclass(frozen=True)
 class ModelInput(FileOptions):
     """Rows for a model, which remembers the columns that it was trained on."""
 
-    text: KnownTextColumn = None
+    text: str | None = flag("--text COL", f"{TEXT_COLUMN} Default: as in training.")
 
     def reader(self, files: list[str], columns: dict[str, Any], **others: Any) -> Reader:
         """A reader that takes the columns of training, unless others were given.
@@ -260,15 +149,16 @@ class ModelInput(FileOptions):
 class LabelledModelInput(ModelInput):
     """Labelled rows to test a model on."""
 
-    label: KnownLabelColumn = None
+    label: str | None = flag("--label COL", f"{LABEL_COLUMN} Default: as in training.")
 
 
 @dataclass(frozen=True)
 class ResultOptions:
     """How results and progress are shown."""
 
-    quiet: Quiet = False
-    json: Json = False
+    PANEL: ClassVar[str] = OUTPUT
+    quiet: bool = flag("--quiet -q", "Show no progress.", False)
+    json: bool = flag("--json", "Print the result as JSON.", False)
 
 
 TextFlags = Annotated[Given, Declared(TextOptions, FEATURES)]

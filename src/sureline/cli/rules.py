@@ -34,16 +34,14 @@ def rules(
     every: dict[str, Rule | BatchRule] = {**registered(), **batch_rules()}
     known = dict(sorted(every.items()))
     shown = list(known.values()) if name is None else [find_rule(name, known)]
+
+    from sureline.cli.screen import print_json, show
+
     if json:
-        from json import dumps
-
         described = [_describe(rule) for rule in shown]
-        typer.echo(dumps(described if name is None else described[0], indent=2))
-        return
-
-    from sureline.cli.screen import result_console, show
-
-    show(_overview(shown) if name is None else _whole(shown[0]), result_console())
+        print_json(described if name is None else described[0])
+    else:
+        show(_overview(shown) if name is None else _whole(shown[0]))
 
 
 def find_rule(name: str, known: dict[str, R]) -> R:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from sureline.data import BadRows
 
 REFRESH = 0.1  # seconds between two drawings of a live line
 
@@ -31,17 +35,17 @@ def write_message(line: str) -> None:
 
 
 def say(sentence: str) -> None:
-    """Print a note on stderr."""
-    write_message(f"sureline: {sentence}")
-
-
-def warn(sentence: str) -> None:
-    """Print a warning on stderr."""
+    """Print a note or a warning on stderr, on one line."""
     write_message(f"sureline: {' '.join(sentence.split())}")
 
 
-def silent(sentence: str) -> None:
-    """Print nothing."""
+def warn_of_bad_rows(bad: BadRows) -> None:
+    """Report how many rows were left out, if any, and the first of them."""
+    if bad.count:
+        file, line, reason = bad.first[0]
+        many = f"{bad.count:,} bad rows were left out; the first is"
+        first = "1 bad row was left out:" if bad.count == 1 else many
+        say(f"{first} {file}, line {line}: {reason}")
 
 
 def loading(quiet: bool) -> AbstractContextManager[Any]:
@@ -52,13 +56,33 @@ def loading(quiet: bool) -> AbstractContextManager[Any]:
     return console.status("loading NumPy, scikit-learn and Numba")
 
 
-def has_colour(console: Console) -> bool:
-    """Whether colours can be shown; if not, signs take their place."""
+def has_colour() -> bool:
+    """Whether stdout shows colours; if not, signs take their place."""
+    console = result_console()
     return console.color_system is not None and not console.no_color
 
 
-def show(content: RenderableType, console: Console) -> None:
-    """Print `content` without the spaces that rich fills lines up with."""
+def write_json(results: Any) -> str:
+    """Results as JSON; NumPy's numbers become plain ones, dataclasses dictionaries."""
+    from dataclasses import asdict, is_dataclass
+    from json import dumps
+
+    def plain(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            return asdict(value)
+        return value.item() if hasattr(value, "item") else str(value)
+
+    return dumps(results, indent=2, default=plain)
+
+
+def print_json(results: Any) -> None:
+    """Print results as JSON."""
+    print(write_json(results))
+
+
+def show(content: RenderableType) -> None:
+    """Print `content` on stdout without the spaces that rich fills lines up with."""
+    console = result_console()
     with console.capture() as captured:
         console.print(content)
     for line in captured.get().splitlines():
@@ -69,6 +93,22 @@ def grid() -> Table:
     """A table without lines; the first column is never wrapped."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
+    return table
+
+
+def named_values(values: Mapping[str, Any], style: str = "") -> Table:
+    """A table of names, in this style, and values."""
+    table = grid()
+    for name, value in values.items():
+        table.add_row(Text(name, style), Text(str(value)))
+    return table
+
+
+def listing(*headings: str) -> Table:
+    """A table without lines below dim headings; the first column is never wrapped."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in headings:
+        table.add_column(heading, no_wrap=not table.columns)
     return table
 
 
@@ -103,13 +143,13 @@ def clock(seconds: float) -> str:
 
 
 @contextmanager
-def rate_line(console: Any, shown: bool) -> Iterator[Callable[[int, Any], None]]:
-    """A live line of how many rows have been read, if it is to be shown."""
-    if not shown:
+def rate_line(shown: bool) -> Iterator[Callable[[int, Any], None]]:
+    """A live line of how many rows have been read, on a terminal, if it is to be shown."""
+    console = message_console()
+    if not shown or not console.is_terminal:
         yield lambda rows, reader: None
         return
     from rich.live import Live
-    from rich.text import Text
 
     begun = drawn = perf_counter()
 

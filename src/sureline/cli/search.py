@@ -10,15 +10,13 @@ from typing import Any
 
 from sklearn.base import clone
 
-from sureline.cli.describe import describe_bad
 from sureline.cli.groups import FLAGS
 from sureline.cli.options import LabelledInput
 from sureline.cli.rules import find_rule
-from sureline.cli.screen import message_console, say, warn
-from sureline.cli.settings import settable
+from sureline.cli.screen import message_console, say, warn_of_bad_rows
+from sureline.cli.settings import settable, split_pairs, type_labels
 from sureline.cli.values import parse_value, write_value
 from sureline.data import Reader
-from sureline.data.label_values import typed_labels
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures, classifier_for
 from sureline.estimators.validation import check_stream_parameters, choose_learner, choose_rule
@@ -91,15 +89,8 @@ def _by_rule(
     own = {name: parameters_of(classifier_for(name)) for name in names}
     by_rule: ByRule = {name: {} for name in names}
     texts = dict[str, Any]()
-    for pair in pairs:
-        word, equals, value = (part.strip() for part in pair.partition("="))
-        if not equals or not value:
-            example = "r=0.1,1,10" if several else "r=0.3"
-            raise InvalidParameter(f"{option} takes name=value, such as {example}, got {pair!r}")
-        if word in FLAGS:
-            raise InvalidParameter(f"{option} {word}: use {FLAGS[word]} instead")
-        if word in texts or any(word in given for given in by_rule.values()):
-            raise InvalidParameter(f"{option} {word} was given twice")
+    example = "r=0.1,1,10" if several else "r=0.3"
+    for word, value in split_pairs(pairs, option, example).items():
         having = [name for name in names if word in known[name]]
         if not having:
             every = sorted({each for some in known.values() for each in some})
@@ -148,8 +139,7 @@ def type_class_weights(candidates: Sequence[Candidate], dataset: Dataset) -> lis
     for candidate in candidates:
         weights = getattr(candidate.estimator, "class_weight", None)
         if isinstance(weights, dict):
-            labels = typed_labels(list(weights), dataset.labels.dtype)
-            typed = dict(zip(labels.tolist(), weights.values(), strict=True))
+            typed = type_labels(weights, dataset.labels.dtype)
             estimator = clone(candidate.estimator).set_params(class_weight=typed)
             candidate = replace(candidate, estimator=estimator)
         made.append(candidate)
@@ -187,8 +177,7 @@ def read_dataset(files: Sequence[str], reading: LabelledInput, name: str) -> Dat
     """Read all rows of the files into memory."""
     reader = Reader(list(files), **reading.arguments())
     dataset = Dataset.read(reader, name)
-    if len(reader.bad):
-        warn(describe_bad(reader.bad))
+    warn_of_bad_rows(reader.bad)
     return dataset
 
 
@@ -217,16 +206,6 @@ def describe_rows(rows: int, classes: int, majority: Majority, judged: int | Non
 def describe_settings(settings: Mapping[str, Any]) -> str:
     """Settings as people write them, such as ``r=0.1, covariance=full``."""
     return ", ".join(f"{name}={write_value(value)}" for name, value in settings.items())
-
-
-def write_json(results: Mapping[str, Any]) -> str:
-    """Results as JSON; NumPy's numbers become plain ones."""
-    from json import dumps
-
-    def plain(value: Any) -> Any:
-        return value.item() if hasattr(value, "item") else str(value)
-
-    return dumps(results, indent=2, default=plain)
 
 
 def as_sentence(words: str) -> str:

@@ -2,113 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import ClassVar
 
-import typer
-
-from sureline.cli.groups import complete_from
-from sureline.cli.options import Processes, ResultOptions, any_of
-from sureline.errors import InvalidParameter
+from sureline.cli.groups import flag
+from sureline.cli.options import ResultOptions
 from sureline.evaluation.search import PROTOCOLS
 
-LEARNERS = "Learners"
-PROTOCOL = "Protocol"
-
-
-def protocol_flag(default: str) -> Any:
-    """``--protocol``, with its default in words."""
-    return typer.Option(
-        "--protocol",
-        metavar="P",
-        show_default=False,
-        help="k-fold, hold-out, or progressive: rows are predicted before they are learned. "
-        f"Default: {default}.",
-        autocompletion=complete_from(PROTOCOLS),
-        rich_help_panel=PROTOCOL,
-    )
-
-
-Folds = Annotated[
-    int,
-    typer.Option(
-        "--folds",
-        min=2,
-        metavar="K",
-        help="With k-fold: the number of folds.",
-        rich_help_panel=PROTOCOL,
-    ),
-]
+PROTOCOL = "k-fold, hold-out, or progressive: rows are predicted before they are learned."
+FOLDS = "With k-fold: the number of folds."
 
 
 @dataclass(frozen=True)
 class LearnerOptions:
     """What is set of the learners."""
 
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            show_default=False,
-            help="Set a parameter, of all rules that have it, instead of searching it; may be "
-            "repeated.",
-            rich_help_panel=LEARNERS,
-        ),
-    ] = None
-    passes: Annotated[
-        int,
-        typer.Option(
-            "--passes",
-            min=1,
-            metavar="N",
-            help="The most passes that online learners may make.",
-            rich_help_panel=LEARNERS,
-        ),
-    ] = 10
+    PANEL: ClassVar[str] = "Learners"
+    settings: list[str] | None = flag(
+        "--set NAME=VALUE",
+        "Set a parameter, of all rules that have it, instead of searching it; may be repeated.",
+    )
+    passes: int = flag("--passes N", "The most passes that online learners may make.", 10, low=1)
 
 
 @dataclass(frozen=True)
 class ProtocolOptions:
-    """How learners are judged."""
+    """How learners are evaluated."""
 
-    protocol: Annotated[str | None, protocol_flag("k-fold; with --test, hold-out")] = None
-    folds: Folds = 10
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            " /--no-shuffle",
-            show_default=False,
-            help="Keep the rows in order, as for streams in time; do not shuffle them.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = True
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            min=0,
-            max=2**32 - 1,
-            metavar="S",
-            help="The random seed; the same seed gives the same errors.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = 0
-
-    def __post_init__(self) -> None:
-        if self.protocol is not None:
-            check_choice("--protocol", self.protocol, PROTOCOLS)
+    PANEL: ClassVar[str] = "Protocol"
+    protocol: str | None = flag(
+        "--protocol P", f"{PROTOCOL} Default: k-fold; with --test, hold-out.", choices=PROTOCOLS
+    )
+    folds: int = flag("--folds K", FOLDS, 10, low=2)
+    shuffle: bool = flag(
+        "--no-shuffle", "Keep the rows in order, as for streams in time; do not shuffle them.", True
+    )
+    seed: int = flag(
+        "--seed S",
+        "The random seed; the same seed gives the same errors.",
+        0,
+        low=0,
+        high=2**32 - 1,
+    )
 
 
 @dataclass(frozen=True)
 class SearchOutput(ResultOptions):
     """How results and progress are shown, and how many processes work."""
 
-    jobs: Processes = None
-
-
-def check_choice(option: str, value: str, choices: Sequence[str], hint: str = "") -> None:
-    """Refuse a value that is not among the choices."""
-    if value not in choices:
-        raise InvalidParameter(f"{option} must be {any_of(choices)}, got {value!r}{hint}")
+    jobs: int | None = flag("--jobs N", "The number of processes. Default: one per core.", low=1)

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_type_hints
 
+import numpy as np
+
 from sureline.cli.groups import FLAGS
 from sureline.cli.rules import find_rule
 from sureline.cli.values import parse_value
+from sureline.data.label_values import typed_labels
 from sureline.errors import InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, classifier_for
 from sureline.estimators.text.classifier import REPLACED, default_estimator
@@ -35,12 +38,12 @@ class Settings:
     def check(self) -> None:
         """Refuse what cannot be trained, before any row is read."""
         model = self.text_model
-        model.begin()
         if getattr(model.estimator, "class_weight", None) == "balanced":
             raise InvalidParameter(
                 "--set class_weight=balanced needs to know all labels beforehand; give a weight "
                 "for each label, such as --set class_weight='{\"spam\": 2}'"
             )
+        model.adopt(*model.begin(), 1)  # what has been checked is what learns
 
     @cached_property
     def text_model(self) -> TextClassifier:
@@ -59,6 +62,16 @@ class Settings:
         made: OnlineClassifier = estimator.set_params(**self.learning)
         return made
 
+    def type_class_weights(self, model: Any, kind: np.dtype[Any]) -> None:
+        """Give the labels that class weights are for the type that the rows' labels have."""
+        online = getattr(model, "estimator", model)
+        if not isinstance(online.class_weight, dict):
+            return
+        online.class_weight = type_labels(online.class_weight, kind)
+        if online is not model:
+            model.estimator_.class_weight = online.class_weight
+            model.adopt(model.estimator_, model.model_, 1)
+
     def _estimator(self, default: Any, elsewhere: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
         """The online classifier, and what was set of the classifier of texts around it.
 
@@ -73,10 +86,12 @@ class Settings:
             estimator = cls(**rule.settings)
         own, texts = dict[str, Any](), dict[str, Any]()
         known = settable(rule)
-        for pair in self.pairs:
-            name, value = _split(pair, known, rule)
-            if name in own or name in texts:
-                raise InvalidParameter(f"--set {name} was given twice")
+        for name, value in split_pairs(self.pairs).items():
+            if name not in known:
+                raise InvalidParameter(
+                    f"--set {name}: the rule {rule.name} has no such parameter; it has "
+                    f"{', '.join(known)}"
+                )
             place = own if name in set(estimator.get_params()) - set(elsewhere) else texts
             place[name] = parse_value(value, known[name], f"--set {name}")
         estimator.set_params(**own)
@@ -101,16 +116,24 @@ def settable(rule: Rule) -> dict[str, Any]:
     return {name: hints[name] for name in own} | {name: texts[name] for name in others}
 
 
-def _split(pair: str, known: Mapping[str, Any], rule: Rule) -> tuple[str, str]:
-    """The name and the value of ``name=value``; the name must be known."""
-    name, equals, value = pair.partition("=")
-    name = name.strip()
-    if not equals:
-        raise InvalidParameter(f"--set takes name=value, such as --set r=0.3, got {pair!r}")
-    if name in FLAGS:
-        raise InvalidParameter(f"--set {name}: use {FLAGS[name]} instead")
-    if name not in known:
-        raise InvalidParameter(
-            f"--set {name}: the rule {rule.name} has no such parameter; it has {', '.join(known)}"
-        )
-    return name, value.strip()
+def split_pairs(
+    pairs: Sequence[str], option: str = "--set", example: str = "r=0.3"
+) -> dict[str, str]:
+    """The values of ``NAME=VALUE``, by name, as they are written."""
+    values = dict[str, str]()
+    for pair in pairs:
+        name, _, value = (part.strip() for part in pair.partition("="))
+        if not value:
+            raise InvalidParameter(f"{option} takes name=value, such as {example}, got {pair!r}")
+        if name in FLAGS:
+            raise InvalidParameter(f"{option} {name}: use {FLAGS[name]} instead")
+        if name in values:
+            raise InvalidParameter(f"{option} {name} was given twice")
+        values[name] = value
+    return values
+
+
+def type_labels(weights: Mapping[str, float], kind: np.dtype[Any]) -> dict[Any, float]:
+    """Class weights by labels of the type that the rows' labels have, instead of text."""
+    labels = typed_labels(list(weights), kind)
+    return dict(zip(labels.tolist(), weights.values(), strict=True))

@@ -568,7 +568,7 @@ def test_a_run_of_several_jobs_killed_at_any_moment_ends_with_exactly_the_same_f
 
 @pytest.mark.usefixtures("folder")
 def test_an_interrupt_within_a_round_keeps_the_last_checkpoint(run, monkeypatch):
-    from sureline.cli.train.progress import NoProgress
+    from sureline.cli.train.progress import Progress
 
     arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", "--jobs", "3")
     kept = ("--checkpoint", "c.sureline", "--every", "3", "--quiet")
@@ -582,8 +582,8 @@ def test_an_interrupt_within_a_round_keeps_the_last_checkpoint(run, monkeypatch)
             if status.examples == 5:
                 raise KeyboardInterrupt
 
-        patch.setattr(NoProgress, "update", interrupt)
-        patch.setattr(NoProgress, "next_stop", lambda self, examples: examples + 1)
+        patch.setattr(Progress, "update", interrupt)
+        patch.setattr(Progress, "next_stop", lambda self, examples: examples + 1)
         code, _, err = run(*arguments, *kept)
     assert code == 130
     assert "interrupted after 5 examples, of which 3 are saved in c.sureline" in err

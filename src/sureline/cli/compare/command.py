@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sureline.cli.groups import Declared, Given, complete_from, with_options
-from sureline.cli.options import FEATURES, INPUT, OUTPUT, LabelledInput, any_of, complete_rules
-from sureline.cli.search_options import (
-    LEARNERS,
-    PROTOCOL,
-    LearnerOptions,
-    ProtocolOptions,
-    SearchOutput,
-    check_choice,
-)
+from sureline.cli.groups import Declared, Given, any_of, flag, with_options
+from sureline.cli.options import FEATURES, LabelledInput, complete_rules
+from sureline.cli.search_options import LearnerOptions, ProtocolOptions, SearchOutput
 from sureline.data.formats import FORMATS as INPUT_FORMATS
+from sureline.errors import InvalidParameter
 from sureline.evaluation.search import BASELINES
 from sureline.options import TextFeaturesOptions
 
@@ -37,84 +31,48 @@ DEMO = "SMS Spam Collection"
 class Input(LabelledInput):
     """The rows; ``--format`` is the format of the output."""
 
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--input-format",
-            metavar="F",
-            show_default=False,
-            help=f"{any_of(INPUT_FORMATS)}. Default: inferred from the file name, or from the "
-            "first bytes.",
-            autocompletion=complete_from(INPUT_FORMATS),
-            rich_help_panel=INPUT,
-            hidden=True,
-        ),
-    ] = None
+    format: str | None = flag(
+        "--input-format F",
+        f"{any_of(INPUT_FORMATS)}. Default: inferred from the file name, or from the first bytes.",
+        complete=INPUT_FORMATS,
+        hidden=True,
+    )
 
 
 @dataclass(frozen=True)
 class Learners(LearnerOptions):
     """Which learners take part."""
 
-    rules: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rules",
-            metavar="A,B,C",
-            show_default=False,
-            help="Which rules; may be repeated. Default: all, as sureline rules lists them.",
-            autocompletion=complete_rules,
-            rich_help_panel=LEARNERS,
-        ),
-    ] = None
-    baselines: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--baselines",
-            metavar="A,B,C",
-            show_default=False,
-            help=f"Which of scikit-learn's: {', '.join(BASELINES)}; or none. Default: all.",
-            autocompletion=complete_from((*BASELINES, "none")),
-            rich_help_panel=LEARNERS,
-        ),
-    ] = None
-    covariances: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--covariances",
-            metavar="A,B,C",
-            show_default=False,
-            help="Compare each rule with each of these that it supports: "
-            f"{', '.join(COVARIANCES)}. Default: diagonal-kl.",
-            autocompletion=complete_from(COVARIANCES),
-            rich_help_panel=LEARNERS,
-            hidden=True,
-        ),
-    ] = None
+    rules: list[str] | None = flag(
+        "--rules A,B,C",
+        "Which rules; may be repeated. Default: all, as sureline rules lists them.",
+        complete=complete_rules,
+    )
+    baselines: list[str] | None = flag(
+        "--baselines A,B,C",
+        f"Which of scikit-learn's: {', '.join(BASELINES)}; or none. Default: all.",
+        complete=(*BASELINES, "none"),
+    )
+    covariances: list[str] | None = flag(
+        "--covariances A,B,C",
+        f"Compare each rule with each of these that it supports: {', '.join(COVARIANCES)}. "
+        "Default: diagonal-kl.",
+        complete=COVARIANCES,
+        hidden=True,
+    )
 
 
 @dataclass(frozen=True)
 class Tasks(ProtocolOptions):
-    """How learners are judged, and on what."""
+    """How learners are evaluated, and on what."""
 
-    test: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--test",
-            metavar="FILE",
-            show_default=False,
-            help="Judge on these rows; may be repeated. Default with hold-out: a random fifth.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = None
-    each: Annotated[
-        bool,
-        typer.Option(
-            "--each",
-            help="Every FILE is a task of its own; ranks are averaged over the tasks.",
-            rich_help_panel=PROTOCOL,
-        ),
-    ] = False
+    test: list[str] | None = flag(
+        "--test FILE",
+        "Evaluate on these rows; may be repeated. Default with hold-out: a random fifth.",
+    )
+    each: bool = flag(
+        "--each", "Every FILE is a task of its own; ranks are averaged over the tasks.", False
+    )
 
     @property
     def name(self) -> Any:
@@ -141,43 +99,28 @@ class Tasks(ProtocolOptions):
 class Output(SearchOutput):
     """What is printed and written."""
 
-    output_format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="F",
-            help=f"How to print the result: {any_of(FORMATS)}.",
-            autocompletion=complete_from(FORMATS),
-            rich_help_panel=OUTPUT,
-        ),
-    ] = "table"
-    path: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            show_default=False,
-            help="Also write all figures to this file, .csv or .json.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            show_default=False,
-            help="Draw the errors, as .png, .svg or .pdf; needs the extra plots (matplotlib).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None
+    output_format: str = flag(
+        "--format F",
+        f"How to print the result: {any_of(FORMATS)}.",
+        "table",
+        complete=FORMATS,
+    )
+    path: str | None = flag(
+        "--output -o OUT", "Also write all figures to this file, .csv or .json."
+    )
+    plot: str | None = flag(
+        "--plot FILE",
+        "Draw the errors, as .png, .svg or .pdf; needs the extra plots (matplotlib).",
+    )
 
     def __post_init__(self) -> None:
-        hint = ""
-        if self.output_format in INPUT_FORMATS:
-            hint = "; for the format of the input there is --input-format"
-        check_choice("--format", self.output_format, FORMATS, hint)
+        if self.output_format not in FORMATS:
+            hint = ""
+            if self.output_format in INPUT_FORMATS:
+                hint = "; for the format of the input there is --input-format"
+            raise InvalidParameter(
+                f"--format must be {any_of(FORMATS)}, got {self.output_format!r}{hint}"
+            )
 
 
 @with_options
@@ -248,8 +191,6 @@ def compare(
 
 def _check_together(files: list[str], demo: bool, tasks: Tasks) -> None:
     """Refuse, before anything is loaded, options that do not go together."""
-    from sureline.errors import InvalidParameter
-
     if not files and not demo:
         raise InvalidParameter("name files of labelled rows to compare on, or use --demo")
     if files and demo:
@@ -268,7 +209,6 @@ def _check_outputs(output: str | None, plot: str | None, inputs: list[str]) -> N
     from pathlib import Path
 
     from sureline.cli.paths import check_not_an_input, check_place
-    from sureline.errors import InvalidParameter
 
     endings = {"-o": (output, (".csv", ".json")), "--plot": (plot, (".png", ".svg", ".pdf"))}
     for option, (path, allowed) in endings.items():
@@ -292,7 +232,6 @@ def _check_outputs(output: str | None, plot: str | None, inputs: list[str]) -> N
 def _candidates(chosen: RuleSettings, learners: Learners) -> list[Candidate]:
     """The rules and the baselines that take part; all settings are checked."""
     from sureline.cli import search
-    from sureline.errors import InvalidParameter
     from sureline.evaluation.search.candidates import baseline_candidates, rule_candidates
 
     wanted = tuple(dict.fromkeys(search.split_words(learners.covariances))) or ("diagonal-kl",)
@@ -351,7 +290,6 @@ def _demo_rows() -> Dataset:
 def _check_features(options: dict[str, Any], dataset: Dataset) -> None:
     """Refuse options of texts that do not fit the rows."""
     from sureline.cli.search import check_no_texts
-    from sureline.errors import InvalidParameter
 
     check_no_texts(options, dataset)
     if options.get("weighting") == "nb" and dataset.classes.size > 2:
@@ -380,5 +318,4 @@ def _show(results: Results, output: Output) -> None:
     if name != "table":
         typer.echo(WRITERS[name](results), nl=False)
         return
-    console = screen.result_console()
-    screen.show(render(results, console.width), console)
+    screen.show(render(results, screen.result_console().width))

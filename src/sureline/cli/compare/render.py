@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sureline.cli.compare.results import Results
-from sureline.cli.search import as_sentence, describe_rows, describe_settings, write_json
+from sureline.cli.screen import write_json
+from sureline.cli.search import as_sentence, describe_rows, describe_settings
 from sureline.evaluation.search.comparison import LEVELS, Comparison, Result
 
 MEANING = ", ".join(f"{stars} p < {level:g}" for level, stars in reversed(LEVELS))

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-import typer
-
-from sureline.cli.groups import with_options
-from sureline.cli.options import (
-    OUTPUT,
-    Files,
-    LabelledModelInput,
-    Model,
-    ResultOptions,
-)
+from sureline.cli.groups import flag, with_options
+from sureline.cli.options import Files, LabelledModelInput, Model, ResultOptions
 
 
 @dataclass(frozen=True)
 class EvaluateOutput(ResultOptions):
     """What is written and shown."""
 
-    report: Annotated[
-        str | None,
-        typer.Option(
-            "--report",
-            metavar="PAGE.html",
-            show_default=False,
-            help="Also write an HTML report on the model, its errors and its confidence.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None
+    report: str | None = flag(
+        "--report PAGE.html",
+        "Also write an HTML report on the model, its errors and its confidence.",
+    )
 
 
 @with_options
@@ -50,9 +35,8 @@ def evaluate(
 
     from time import perf_counter
 
-    from sureline.cli.describe import describe_bad
     from sureline.cli.model_files import columns_of, open_model
-    from sureline.cli.screen import message_console, rate_line, warn
+    from sureline.cli.screen import print_json, rate_line, show, warn_of_bad_rows
     from sureline.estimators.stream import predict_batch
     from sureline.evaluation.metrics import Evaluator
 
@@ -66,8 +50,7 @@ def evaluate(
 
         check_not_an_input(report, "--report", reader.files)
         collector = ReportCollector(loaded)
-    console = message_console()
-    with rate_line(console, not output.quiet and console.is_terminal) as progress:
+    with rate_line(not output.quiet) as progress:
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
             predicted = predict_batch(loaded, batch)
@@ -86,15 +69,10 @@ def evaluate(
 
         collected = collector.data(evaluation, training_curve(notes))
         save_page(report, Path(model).name, reader.files, collected)
-    if len(reader.bad):
-        warn(describe_bad(reader.bad))
+    warn_of_bad_rows(reader.bad)
     if output.json:
-        from json import dumps
+        print_json(evaluation.as_json())
+    else:
+        from sureline.cli.evaluate.render import render
 
-        typer.echo(dumps(evaluation.as_json(), indent=2))
-        return
-
-    from sureline.cli.evaluate.render import render
-    from sureline.cli.screen import result_console, show
-
-    show(render(evaluation), result_console())
+        show(render(evaluation))

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sureline.cli.screen import grid, indented, rounded
+from sureline.cli.screen import grid, indented, listing, rounded
 from sureline.evaluation.metrics import METRICS, Evaluation
 
 STRONG = "bold"
@@ -53,14 +53,8 @@ def _unknown(unknown: dict[str, int]) -> str:
     return f"{rows:,} rows have labels that the model does not know: {', '.join(named)}{tail}"
 
 
-def _plain_table() -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", no_wrap=True)
-    return table
-
-
 def _classes(evaluation: Evaluation) -> list[RenderableType]:
-    table = _plain_table()
+    table = listing("")
     for name in ("precision", "recall", "F1", "rows"):
         table.add_column(name, justify="right")
     shown = evaluation.classes
@@ -93,8 +87,7 @@ def _confusions(evaluation: Evaluation) -> list[RenderableType]:
     wrong.sort(key=lambda each: -each[2])
     if not wrong:
         return [Text("Most frequent confusions", STRONG).append(": none", "not bold")]
-    table = _plain_table()
-    table.columns[0].header = "true"
+    table = listing("true")
     table.add_column("predicted", no_wrap=True)
     table.add_column("rows", justify="right")
     for true, predicted, count in wrong[:COMMON]:
@@ -104,7 +97,7 @@ def _confusions(evaluation: Evaluation) -> list[RenderableType]:
 
 def _square(evaluation: Evaluation, labels: list[Any]) -> Table:
     counts = {(true, predicted): count for true, predicted, count in evaluation.confusion}
-    table = _plain_table()
+    table = listing("")
     for label in labels:
         table.add_column(str(label), justify="right")
     for true in labels:

@@ -47,15 +47,12 @@ def explain(
 
     loaded, _ = open_model(model)
     results = find_reasons(loaded, text, label, top)
+
+    from sureline.cli.screen import has_colour, print_json, show
+
     if json:
-        from dataclasses import asdict
-        from json import dumps
+        print_json(results)
+    else:
+        from sureline.cli.explain.render import render
 
-        typer.echo(dumps(asdict(results), indent=2))
-        return
-
-    from sureline.cli.explain.render import render
-    from sureline.cli.screen import has_colour, result_console, show
-
-    console = result_console()
-    show(render(results, has_colour(console)), console)
+        show(render(results, has_colour()))

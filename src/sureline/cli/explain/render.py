@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sureline.cli.explain.results import Feature, Piece, Reasons, is_unsure
-from sureline.cli.screen import grid, indented
+from sureline.cli.screen import grid, indented, listing
 
 FOR, AGAINST, STRONG = "green", "red", "bold"
 BAR = 12
@@ -70,7 +69,7 @@ def _marked(piece: Piece, coloured: bool, strong: bool = True) -> Text:
 
 
 def _features(results: Reasons) -> RenderableType:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = listing()
     table.add_column("feature", overflow="fold")
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)

@@ -22,15 +22,12 @@ def inspect(
 ) -> None:
     """Print everything in a model: rule, parameters, classes, counters, features, tensors."""
     from sureline.cli.inspect.results import collect_results
+    from sureline.cli.screen import print_json, show
 
     results = collect_results(model, top, verify)
     if json:
-        from json import dumps
+        print_json(results)
+    else:
+        from sureline.cli.inspect.render import render
 
-        typer.echo(dumps(results, indent=2))
-        return
-
-    from sureline.cli.inspect.render import render
-    from sureline.cli.screen import result_console, show
-
-    show(render(results), result_console())
+        show(render(results))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sureline.cli.describe import enumerate_classes
-from sureline.cli.screen import grid, indented, megabytes, percent
+from sureline.cli.screen import grid, indented, listing, megabytes, named_values, percent
 
 STRONG = "bold"
 CLASSES = 20  # of so many classes the features are listed
@@ -29,10 +28,7 @@ def render(results: dict[str, Any]) -> RenderableType:
 
 
 def _section(title: str, rows: dict[str, Any]) -> list[RenderableType]:
-    table = grid()
-    for name, value in rows.items():
-        table.add_row(name, Text(str(value)))
-    return [Text(title, STRONG), indented(table)]
+    return [Text(title, STRONG), indented(named_values(rows))]
 
 
 def _file(results: dict[str, Any]) -> list[RenderableType]:
@@ -107,11 +103,8 @@ def _checkpoint(run: dict[str, Any]) -> list[RenderableType]:
 
 
 def _tensors(tensors: list[dict[str, Any]]) -> list[RenderableType]:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("name", no_wrap=True)
-    table.add_column("kind")
-    table.add_column("shape")
-    table.add_column("bytes", justify="right")
+    table = listing("name", "kind", "shape", "bytes")
+    table.columns[-1].justify = "right"
     for each in tensors:
         shape = " x ".join(f"{size:,}" for size in each["shape"]) or "one"
         table.add_row(each["name"], each["dtype"], shape, f"{each['bytes']:,}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from sureline.cli.options import OUTPUT, Json
+from sureline.cli.groups import flag, with_options
 
 
 def complete_papers(incomplete: str) -> list[tuple[str, str]]:
@@ -22,6 +23,36 @@ def complete_papers(incomplete: str) -> list[tuple[str, str]]:
     return [(name, title) for name, title in papers.items() if name.startswith(incomplete)]
 
 
+@dataclass(frozen=True)
+class ReproduceOptions:
+    """What is run, on which data, and where results go."""
+
+    PANEL: ClassVar[str] = "Options"
+    table: list[str] | None = flag(
+        "--table T", "Only this table or figure, such as 2, table2 or figure1. May be repeated."
+    )
+    data: Path | None = flag(
+        "--data DIR",
+        "The folder of the data sets. Default: the environment variable SURELINE_DATA. Tasks whose "
+        "data is missing are marked in the tables.",
+    )
+    quick: bool = flag("--quick", "A short run: few tasks and folds, small grids.", False)
+    jobs: int | None = flag("--jobs N", "The number of processes. Default: one per core.")
+    seed: int = flag("--seed S", "The random seed of splits, folds and orders.", 0)
+    fresh: bool = flag("--fresh", "Start again, and discard the results of earlier runs.", False)
+    output: Path | None = flag(
+        "--output -o DIR",
+        "The folder to write to. Default: the paper's own; with --quick, the cache.",
+    )
+    experiments: Path | None = flag(
+        "--experiments DIR",
+        "The experiments folder of a checkout of sureline. Default: the one beside the installed "
+        "package, else the one in the current folder.",
+    )
+    json: bool = flag("--json", "Print the result as JSON.", False)
+
+
+@with_options
 def reproduce(
     paper: Annotated[
         str | None,
@@ -33,66 +64,8 @@ def reproduce(
             autocompletion=complete_papers,
         ),
     ] = None,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--table",
-            metavar="T",
-            show_default=False,
-            help="Only this table or figure, such as 2, table2 or figure1. May be repeated.",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            show_default=False,
-            help="The folder of the data sets. Default: the environment variable SURELINE_DATA. "
-            "Tasks whose data is missing are marked in the tables.",
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A short run: few tasks and folds, small grids.")
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            show_default=False,
-            help="The number of processes. Default: one per core.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option("--seed", metavar="S", help="The random seed of splits, folds and orders."),
-    ] = 0,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start again, and discard the results of earlier runs.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            show_default=False,
-            help="The folder to write to. Default: the paper's own; with --quick, the cache.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    experiments: Annotated[
-        Path | None,
-        typer.Option(
-            "--experiments",
-            metavar="DIR",
-            show_default=False,
-            help="The experiments folder of a checkout of sureline. Default: the one beside the "
-            "installed package, else the one in the current folder.",
-        ),
-    ] = None,
-    json: Json = False,
+    *,
+    options: ReproduceOptions,
 ) -> None:
     """Reproduce a paper's tables and figures, next to the published numbers.
 
@@ -104,33 +77,31 @@ def reproduce(
 
     from sureline.cli.reproduce.papers import find_experiments, find_paper, list_papers
 
-    folder = find_experiments(experiments)
+    folder = find_experiments(options.experiments)
     papers = list_papers(folder)
-    if paper is None and json:
+    if paper is None and options.json:
         typer.echo(dumps([{"paper": name, "title": title} for name, title in papers.items()]))
         return
     if paper is None:
-        from sureline.cli.screen import grid, result_console, show
+        from sureline.cli.screen import named_values, show
 
-        listing = grid()
-        for name, title in papers.items():
-            listing.add_row(name, title)
-        show(listing, result_console())
+        show(named_values(papers))
         return
     find_paper(paper, papers, folder)
 
     from sureline.cli.reproduce.papers import read_results, run_paper
 
-    options = [word for each in table or () for word in ("--table", each)]
-    for flag, given in (("--data", data), ("--output", output)):
+    words = [word for each in options.table or () for word in ("--table", each)]
+    for name, given in (("--data", options.data), ("--output", options.output)):
         if given is not None:
-            options += [flag, str(given.resolve())]
-    options += ["--seed", str(seed)]
-    if jobs is not None:
-        options += ["--jobs", str(jobs)]
-    options += [flag for flag, given in (("--quick", quick), ("--fresh", fresh)) if given]
-    code = run_paper(paper, folder, options, quiet=json)
+            words += [name, str(given.resolve())]
+    words += ["--seed", str(options.seed)]
+    if options.jobs is not None:
+        words += ["--jobs", str(options.jobs)]
+    words += ["--quick"] * options.quick + ["--fresh"] * options.fresh
+    code = run_paper(paper, folder, words, quiet=options.json)
     if code:
         raise typer.Exit(code)
-    if json:
-        typer.echo(dumps(read_results(paper, folder, quick, output), indent=2, ensure_ascii=False))
+    if options.json:
+        results = read_results(paper, folder, options.quick, options.output)
+        typer.echo(dumps(results, indent=2, ensure_ascii=False))

@@ -139,18 +139,10 @@ def next_point(examples: int) -> int:
 
 
 class Checkpoint:
-    """The file that a run is saved in, and that it is resumed from.
-
-    Parameters
-    ----------
-    plan : Plan
-        The options of the run.
-    files : list of str
-        The files that it reads.
-    """
+    """The file that a run is saved in, and that it is resumed from."""
 
     def __init__(self, plan: Plan, files: list[str]) -> None:
-        self.path, self.every = plan.checkpoint, plan.every
+        self.path, self.every = plan.checkpoints.checkpoint, plan.every
         self.saved: int | None = None  # how many examples the file has learned
         if self.path is not None:
             self._inputs, self._options = describe_inputs(files), plan.run_options()

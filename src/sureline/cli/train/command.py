@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from sureline.cli.groups import with_options
 from sureline.cli.options import Files, LabelledInput, LearningFlags, TextFlags
 from sureline.cli.train.plan import CheckpointOptions, Plan, RuleOptions, TrainOutput
-
-if TYPE_CHECKING:
-    from sureline.cli.train.progress import Progress
+from sureline.errors import InvalidParameter
 
 
 @with_options
@@ -34,46 +30,26 @@ def train(
 
     Each row is classified just before it is learned. The share of mistakes is the error shown.
     """
-    from sureline.errors import InvalidParameter
-
     if output.output is None:
         raise InvalidParameter("name the file to write the model to, such as -o mail.sureline")
     plan = Plan(files, reading, rule, learning, texts, checkpoints, output.output)
 
-    from sureline.cli.describe import describe_bad
-    from sureline.cli.screen import loading, say, silent, warn
+    from sureline.cli.screen import loading, print_json, say, show, warn_of_bad_rows
 
     with loading(output.quiet):
-        from sureline.cli.train.results import collect_results
+        from sureline.cli.train.progress import choose_progress
+        from sureline.cli.train.results import collect_results, render
         from sureline.cli.train.run import Interrupted, Training
 
-    training = Training(plan, _progress(output.quiet), silent if output.quiet else say, warn)
+    training = Training(plan, choose_progress(output.quiet), output.quiet)
     try:
-        finished = training.run()
+        training.run()
     except Interrupted as interrupted:
-        warn(str(interrupted))
+        say(str(interrupted))
         raise typer.Exit(130) from None
-    if len(training.reader.bad):
-        warn(describe_bad(training.reader.bad))
-    results = collect_results(finished, plan.model)
+    warn_of_bad_rows(training.reader.bad)
+    results = collect_results(training)
     if output.json:
-        from json import dumps
-
-        typer.echo(dumps(results, indent=2))
-        return
-
-    from sureline.cli.screen import result_console, show
-    from sureline.cli.train.results import render
-
-    show(render(results), result_console())
-
-
-def _progress(quiet: bool) -> Progress:
-    """How progress is shown."""
-    from sureline.cli.screen import message_console, write_message
-    from sureline.cli.train.progress import NoProgress, ProgressLine, ProgressLog
-
-    if quiet:
-        return NoProgress()
-    console = message_console()
-    return ProgressLine(console) if console.is_terminal else ProgressLog(write_message)
+        print_json(results)
+    else:
+        show(render(results))

@@ -9,6 +9,7 @@ import numpy as np
 
 from sureline.cli.model_files import columns_of
 from sureline.cli.paths import check_not_an_input
+from sureline.cli.screen import say
 from sureline.cli.train.checkpoint import Position, add_rows
 from sureline.cli.train.label_runs import LabelRuns
 from sureline.cli.train.plan import Plan
@@ -19,22 +20,12 @@ from sureline.errors import DataError, InvalidParameter
 class TrainingInput:
     """The rows that a run learns.
 
-    Parameters
-    ----------
-    plan : Plan
-        The options of the run.
-    model : TextClassifier or OnlineClassifier or None
-        The model that is trained further; its labels determine how labels are read.
-    notes : dict
-        What its file notes: the columns it was trained on are the default.
-    warn : function of a sentence
-        Where warnings go.
+    Where a model is trained further, its labels determine how labels are read, and the columns that
+    its file notes are the default.
     """
 
-    def __init__(
-        self, plan: Plan, model: Any, notes: dict[str, Any], warn: Callable[[str], None]
-    ) -> None:
-        self.plan, self.warn = plan, warn
+    def __init__(self, plan: Plan, model: Any, notes: dict[str, Any]) -> None:
+        self.plan = plan
         given = plan.input.arguments()
         if model is not None:
             columns = columns_of(notes)
@@ -56,8 +47,8 @@ class TrainingInput:
                 "to a file, or leave out --count-first"
             )
         check_not_an_input(plan.model, "-o", self.reader.files)
-        if plan.checkpoint is not None:
-            check_not_an_input(plan.checkpoint, "--checkpoint", self.reader.files)
+        if plan.checkpoints.checkpoint is not None:
+            check_not_an_input(plan.checkpoints.checkpoint, "--checkpoint", self.reader.files)
 
     def count_rows(self, count: Callable[[Batch], None]) -> int:
         """Let all rows be counted before the first is learned."""
@@ -90,9 +81,9 @@ class TrainingInput:
             left -= known
         if batch is None or digest != position.digest:
             raise DataError(
-                f"{self.plan.checkpoint} is a checkpoint of a run on other rows: the first "
-                f"{position.rows:,} of this pass are not those that it learned; give the same data "
-                "in the same order, or start again without --resume"
+                f"{self.plan.checkpoints.checkpoint} is a checkpoint of a run on other rows: the "
+                f"first {position.rows:,} of this pass are not those that it learned; give the "
+                "same data in the same order, or start again without --resume"
             )
         yield batch.slice(known, len(batch))
         yield from batches
@@ -112,7 +103,7 @@ class TrainingInput:
         held, size = list[Batch](), 0
         for batch in self.reader:
             size += int(batch.row_bytes.sum())
-            if size > self.plan.rule.buffer * 2**20:
+            if size > self.plan.buffer_bytes:
                 raise DataError(
                     "a stream can be read only once, and this one does not fit into "
                     f"{self.plan.rule.buffer:g} MB; use --passes 1, raise --buffer, or save it to "
@@ -132,11 +123,11 @@ class TrainingInput:
             if number == 0:
                 self.runs.update(batch)
                 if self.runs.early():
-                    self.warn(self.runs.warning())
+                    say(self.runs.warning())
             yield batch
         self._rows_per_pass = rows
         if number == 0 and self.runs.late():
-            self.warn(self.runs.warning())
+            say(self.runs.warning())
 
     def _note_columns(self) -> None:
         """Remember which columns were used, as the default of later commands."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from sureline.cli.groups import FLAGS, Given
-from sureline.cli.options import LEARNING, OUTPUT, Json, LabelledInput, Quiet, complete_rules
+from sureline.cli.groups import FLAGS, Given, flag
+from sureline.cli.options import LEARNING, LabelledInput, ResultOptions, complete_rules
 from sureline.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sureline.cli.settings import Settings
-
-LONG_RUNS = "Long runs"
 
 
 def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
@@ -37,119 +35,60 @@ def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
 class RuleOptions:
     """What is to be trained."""
 
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            "--rule",
-            metavar="RULE",
-            show_default=False,
-            help="The update rule; sureline rules lists them. Default: the best for texts.",
-            autocompletion=complete_rules,
-            rich_help_panel=LEARNING,
-        ),
-    ] = None
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            show_default=False,
-            help="Set a parameter, such as r=0.3, covariance=full or calibration=none; may be "
-            "repeated.",
-            autocompletion=_complete_settings,
-            rich_help_panel=LEARNING,
-        ),
-    ] = None
-    continued: Annotated[
-        str | None,
-        typer.Option(
-            "--continue",
-            metavar="MODEL",
-            show_default=False,
-            help="Train this model further, instead of a new one.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = None
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            "--classes",
-            metavar="A,B,C",
-            show_default=False,
-            help="Labels to know from the beginning. Default: those of the shuffled rows; with "
-            "--no-shuffle, as they come.",
-            rich_help_panel=LEARNING,
-            hidden=True,
-        ),
-    ] = None
-    buffer: Annotated[
-        float,
-        typer.Option(
-            "--buffer",
-            min=0.001,
-            metavar="MB",
-            help="The most memory for shuffling; larger inputs are shuffled within it.",
-            rich_help_panel=LEARNING,
-            hidden=True,
-        ),
-    ] = 256
+    PANEL: ClassVar[str] = LEARNING
+    rule: str | None = flag(
+        "--rule RULE",
+        "The update rule; sureline rules lists them. Default: the best for texts.",
+        complete=complete_rules,
+    )
+    settings: list[str] | None = flag(
+        "--set NAME=VALUE",
+        "Set a parameter, such as r=0.3, covariance=full or calibration=none; may be repeated.",
+        complete=_complete_settings,
+    )
+    continued: str | None = flag(
+        "--continue MODEL", "Train this model further, instead of a new one."
+    )
+    classes: str | None = flag(
+        "--classes A,B,C",
+        "Labels to know from the beginning. Default: those of the shuffled rows; with "
+        "--no-shuffle, as they come.",
+        hidden=True,
+    )
+    buffer: float = flag(
+        "--buffer MB",
+        "The most memory for shuffling; larger inputs are shuffled within it.",
+        256,
+        low=0.001,
+        hidden=True,
+    )
 
 
 @dataclass(frozen=True)
 class CheckpointOptions:
     """Where and how often a run is saved."""
 
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="PATH",
-            show_default=False,
-            help="Save the run there from time to time, so that it can be resumed.",
-            rich_help_panel=LONG_RUNS,
-            hidden=True,
-        ),
-    ] = None
-    every: Annotated[
-        int | None,
-        typer.Option(
-            "--every",
-            min=1,
-            metavar="N",
-            show_default=False,
-            help="Save a checkpoint every N examples. Default: 100000.",
-            rich_help_panel=LONG_RUNS,
-            hidden=True,
-        ),
-    ] = None
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue from the checkpoint, if there is one.",
-            rich_help_panel=LONG_RUNS,
-            hidden=True,
-        ),
-    ] = False
+    PANEL: ClassVar[str] = "Long runs"
+    checkpoint: str | None = flag(
+        "--checkpoint PATH",
+        "Save the run there from time to time, so that it can be resumed.",
+        hidden=True,
+    )
+    every: int | None = flag(
+        "--every N", "Save a checkpoint every N examples. Default: 100000.", low=1, hidden=True
+    )
+    resume: bool = flag(
+        "--resume", "Continue from the checkpoint, if there is one.", False, hidden=True
+    )
 
 
 @dataclass(frozen=True)
-class TrainOutput:
+class TrainOutput(ResultOptions):
     """Where the model is written, and what is shown."""
 
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="MODEL",
-            show_default=False,
-            help="Where to write the model, such as mail.sureline. Required.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None
-    quiet: Quiet = False
-    json: Json = False
+    output: str | None = flag(
+        "--output -o MODEL", "Where to write the model, such as mail.sureline. Required."
+    )
 
 
 @dataclass(frozen=True)
@@ -171,7 +110,7 @@ class Plan:
             raise InvalidParameter(f"{option} needs --checkpoint PATH, the file to save the run in")
         given = ["--rule"] * (self.rule.rule is not None) + ["--set"] * bool(self.rule.settings)
         given += [FLAGS[name] for name in self.texts.changed]
-        if self.continued is not None and given:
+        if self.rule.continued is not None and given:
             raise InvalidParameter(
                 f"{given[0]} cannot be combined with --continue: the model keeps its rule and its "
                 "features; leave it out, or train a new model"
@@ -208,16 +147,6 @@ class Plan:
         return int(self.rule.buffer * 2**20)
 
     @property
-    def continued(self) -> str | None:
-        """The model to train further, if there is one."""
-        return self.rule.continued
-
-    @property
-    def checkpoint(self) -> str | None:
-        """Where the run is saved."""
-        return self.checkpoints.checkpoint
-
-    @property
     def every(self) -> int:
         """How many examples lie between checkpoints."""
         return self.checkpoints.every or 100_000
@@ -246,8 +175,9 @@ class Plan:
         from sureline.cli.settings import Settings
 
         learning = dict(self.learning.values)
-        counts_first = learning.pop("counts_first") and self.continued is None
-        texts = self.texts.changed | ({"counts_first": True} if counts_first else {})
+        texts = self.texts.changed | (
+            {"counts_first": True} if learning.pop("counts_first") else {}
+        )
         return Settings(self.rule.rule, tuple(self.rule.settings or ()), texts, learning)
 
     def run_options(self) -> dict[str, Any]:
@@ -264,7 +194,7 @@ class Plan:
             "shuffle": self.shuffle,
             "buffer": self.rule.buffer,
             "classes": self.classes,
-            "continue": None if self.continued is None else _checksum(self.continued),
+            "continue": None if self.rule.continued is None else _checksum(self.rule.continued),
             **({"count_first": True} if self.counts_first else {}),
             # Checkpoints end rounds, so that what several jobs learn depends on where they are.
             **(several if self.jobs > 1 else {}),

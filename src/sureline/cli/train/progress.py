@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
-from sureline.cli.screen import REFRESH, clock, percent, rounded
+from sureline.cli.screen import REFRESH, clock, message_console, percent, rounded, write_message
 from sureline.model.predictions import Counts
 
 HEADER = (
@@ -31,11 +31,12 @@ class Status:
     share: float | None
 
 
-class Progress(Protocol):
-    """Where the progress of training is shown."""
+class Progress:
+    """Where the progress of training is shown: here, nowhere."""
 
     def next_stop(self, examples: int) -> int | None:
         """The next number of examples, above this one, at which it must be updated."""
+        return None
 
     def begin(self, status: Status) -> None:
         """Training starts here, after what was learned before."""
@@ -47,24 +48,7 @@ class Progress(Protocol):
         """Training is over, or interrupted."""
 
 
-class NoProgress:
-    """Shows nothing."""
-
-    def next_stop(self, examples: int) -> int | None:
-        """At no number."""
-        return None
-
-    def begin(self, status: Status) -> None:
-        """Show nothing."""
-
-    def update(self, status: Status) -> None:
-        """Show nothing."""
-
-    def end(self) -> None:
-        """Show nothing."""
-
-
-class ProgressLog:
+class ProgressLog(Progress):
     """A row at 1, 2, 4, 8, ... examples and one at the end, for logs and pipes.
 
     `error` is the share of examples that were misclassified just before they were learned; `since`
@@ -111,22 +95,17 @@ class ProgressLog:
         self._write(" ".join(cells))
 
 
-class ProgressLine:
+class ProgressLine(Progress):
     """One line on a terminal that is always up to date, with a bar where the end is known."""
 
     def __init__(self, console: Any) -> None:
         from rich.live import Live
 
-        self._console = console
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._begun = self._drawn = perf_counter()
         self._first: Status | None = None
         self._window: list[tuple[float, Counts]] = []
         self._live.start()
-
-    def next_stop(self, examples: int) -> int | None:
-        """At no number."""
-        return None
 
     def begin(self, status: Status) -> None:
         """Rates are counted from here."""
@@ -155,26 +134,33 @@ class ProgressLine:
 
         first = self._first or status
         lately = difference(status.counts, self._window[0][1])
-        parts = [f"{status.examples:,}"]
-        parts.append(f"{rounded((status.examples - first.examples) / seconds)}/s")
-        parts.append(f"{(status.done - first.done) / seconds / 1e6:.1f} MB/s")
-        parts.append(
+        parts = [
+            f"{status.examples:,}",
+            f"{rounded((status.examples - first.examples) / seconds)}/s",
+            f"{(status.done - first.done) / seconds / 1e6:.1f} MB/s",
             f"error {percent(status.counts.mistakes, status.counts.seen)}"
-            f" (now {percent(lately.mistakes, lately.seen)})"
-        )
-        parts.append(f"changing {percent(lately.updates, lately.seen)}")
-        line = Table.grid(padding=(0, 1))
+            f" (now {percent(lately.mistakes, lately.seen)})",
+            f"changing {percent(lately.updates, lately.seen)}",
+        ]
         cells: list[Any] = []
         if status.share is not None:
             from rich.progress_bar import ProgressBar
 
-            begun = first.share or 0.0
-            gone = status.share - begun
+            gone = status.share - (first.share or 0.0)
             left = seconds * (1.0 - status.share) / gone if gone > 0 else 0.0
             cells = [ProgressBar(total=1.0, completed=status.share, width=12)]
             cells.append(f"{100 * status.share:.0f}% {clock(left)}")
+        line = Table.grid(padding=(0, 1))
         line.add_row(*cells, Text(" · ".join(parts), no_wrap=True, overflow="ellipsis"))
         return line
+
+
+def choose_progress(quiet: bool) -> Progress:
+    """A live line on a terminal, a log elsewhere, or nothing."""
+    if quiet:
+        return Progress()
+    console = message_console()
+    return ProgressLine(console) if console.is_terminal else ProgressLog(write_message)
 
 
 def difference(now: Counts, before: Counts) -> Counts:

@@ -6,19 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from rich.table import Table
-from rich.text import Text
 
 from sureline.cli.describe import describe_model, enumerate_classes
-from sureline.cli.screen import grid, megabytes, rounded
-from sureline.cli.train.run import Finished
+from sureline.cli.screen import megabytes, named_values, rounded
+from sureline.cli.train.run import Training
 from sureline.estimators.stream import count_features
 
 
-def collect_results(finished: Finished, path: str) -> dict[str, Any]:
+def collect_results(training: Training) -> dict[str, Any]:
     """The results, as JSON can hold them."""
-    model, position = finished.model, finished.position
+    path, position, trainer = training.plan.model, training.position, training.trainer
+    model, counts = trainer.classifier, trainer.counts
     seen, mistakes = position.first or [0, 0]
-    counts = finished.counts
     return {
         "model": path,
         "bytes": Path(path).stat().st_size,
@@ -32,13 +31,12 @@ def collect_results(finished: Finished, path: str) -> dict[str, Any]:
         "updates": counts.updates,
         "mistakes": counts.mistakes,
         "progressive_error": mistakes / seen if seen else None,
-        "seconds": round(finished.seconds, 3),
+        "seconds": round(training.seconds, 3),
     }
 
 
 def render(results: dict[str, Any]) -> Table:
     """The results for a screen."""
-    table = grid()
     settings = ", ".join(f"{name} = {value}" for name, value in results["parameters"].items())
     several = results["passes"] > 1
     rate = rounded(results["examples"] / max(results["seconds"], 1e-9))
@@ -54,6 +52,4 @@ def render(results: dict[str, Any]) -> Table:
     if results["progressive_error"] is not None:
         when = "just before learning each example" + (" in the first pass" if several else "")
         rows["error"] = f"{100 * results['progressive_error']:.2f}% {when}"
-    for name, value in rows.items():
-        table.add_row(Text(name, "bold"), Text(value))
-    return table
+    return named_values(rows, "bold")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from sureline.cli.model_files import open_model
 from sureline.cli.paths import check_place
+from sureline.cli.screen import say
 from sureline.cli.train.checkpoint import (
     Checkpoint,
     Position,
@@ -24,7 +24,6 @@ from sureline.cli.train.interrupt import DeferredInterrupt
 from sureline.cli.train.plan import Plan
 from sureline.cli.train.progress import Progress, Status, difference
 from sureline.data import Batch, Reader, as_labels
-from sureline.data.label_values import typed_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.file import save
 from sureline.estimators.stream import StreamTrainer
@@ -32,54 +31,28 @@ from sureline.model.learner import AGAIN, COUNTED, NEW, Turn
 from sureline.model.predictions import Counts
 
 
-@dataclass
-class Finished:
-    """What a run has led to."""
-
-    model: Any
-    counts: Counts
-    position: Position
-    seconds: float
-
-
 class Interrupted(Exception):
     """The run was interrupted; the message says how far it came and what was saved."""
 
 
 class Training:
-    """A run of `sureline train`.
+    """A run of `sureline train`; when it is quiet, only warnings are printed."""
 
-    Parameters
-    ----------
-    plan : Plan
-        The options of the run.
-    progress : Progress
-        Where progress is shown.
-    say : function of a sentence
-        Where notes go.
-    warn : function of a sentence
-        Where warnings go.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        progress: Progress,
-        say: Callable[[str], None],
-        warn: Callable[[str], None],
-    ) -> None:
-        self.plan, self.progress, self.say, self.warn = plan, progress, say, warn
+    def __init__(self, plan: Plan, progress: Progress, quiet: bool) -> None:
+        self.plan, self.progress, self.quiet = plan, progress, quiet
+        self.seconds = 0.0
         self.interrupt = DeferredInterrupt()
         self.position = Position()
         self.stream: StreamTrainer | None = None
         _check_places(plan)
         self.jobs = plan.jobs
         self.settings = plan.settings()
-        self.settings.check()
         self.loaded, notes = None, dict[str, Any]()
-        if plan.continued is not None:
-            self.loaded, notes = open_model(plan.continued)
-        self.input = TrainingInput(plan, self.loaded, notes, warn)
+        if plan.rule.continued is not None:
+            self.loaded, notes = open_model(plan.rule.continued)
+        else:
+            self.settings.check()
+        self.input = TrainingInput(plan, self.loaded, notes)
         self.checkpoint = Checkpoint(plan, self.reader.files)
         self.rng = np.random.RandomState(plan.seed)
         self._bytes = 0
@@ -89,7 +62,13 @@ class Training:
         """What reads the rows."""
         return self.input.reader
 
-    def run(self) -> Finished:
+    @property
+    def trainer(self) -> StreamTrainer:
+        """What learns, once the first rows have shown of which kind they are."""
+        assert self.stream is not None  # noqa: S101, no caller comes before the first row
+        return self.stream
+
+    def run(self) -> None:
         """Learn all passes, and write the model."""
         begun = perf_counter()
         self._begin()
@@ -108,7 +87,7 @@ class Training:
                 self._note_error(stream)
                 notes = {"columns": self.input.columns, "curve": self.position.curve}
                 save(stream.classifier, self.plan.model, notes)
-        return Finished(stream.classifier, stream.counts, self.position, perf_counter() - begun)
+        self.seconds = perf_counter() - begun
 
     def _begin(self) -> None:
         """Start from nothing, from a model, or from a checkpoint."""
@@ -117,13 +96,13 @@ class Training:
             self.position.base = list(self._learn_into(self.loaded).counts)
         if not plan.checkpoints.resume:
             if checkpoint.exists():
-                self.warn(
+                say(
                     f"{checkpoint.path} holds an earlier run, which this one replaces; --resume "
                     "would continue it"
                 )
             return
         if not checkpoint.exists():
-            self.say(f"there is no checkpoint {checkpoint.path} yet: starting from the beginning")
+            self._say(f"there is no checkpoint {checkpoint.path} yet: starting from the beginning")
             return
         model, self.position = checkpoint.load(self.rng)
         if self.position.passes >= plan.passes:
@@ -133,7 +112,11 @@ class Training:
             )
         model.set_params(max_iter=plan.passes)
         self._learn_into(model)
-        self.say(f"continuing from {checkpoint.path}, after {self.position.examples:,} examples")
+        self._say(f"continuing from {checkpoint.path}, after {self.position.examples:,} examples")
+
+    def _say(self, note: str) -> None:
+        if not self.quiet:
+            say(note)
 
     def _learn_into(self, model: Any, labels: Sequence[Any] = ()) -> StreamTrainer:
         self.stream = StreamTrainer(model, self.plan.classes, labels, self.jobs)
@@ -145,13 +128,9 @@ class Training:
             return self.stream
         if batch.text is not None:
             model: Any = self.settings.text_model
-            online = model.estimator
         else:
-            online = model = self.settings.number_model(batch.source)
-        if isinstance(online.class_weight, dict):
-            names, factors = zip(*online.class_weight.items(), strict=True)
-            labels = typed_labels(names, as_labels(batch.label).dtype)
-            online.set_params(class_weight=dict(zip(labels.tolist(), factors, strict=True)))
+            model = self.settings.number_model(batch.source)
+        self.settings.type_class_weights(model, as_labels(batch.label).dtype)
         # Rows that are shuffled have all been read, as many as fit into the buffer.
         return self._learn_into(model, self.input.runs.labels if self.plan.shuffle else ())
 
@@ -165,7 +144,7 @@ class Training:
             self.progress.begin(self._status(self.stream))
         if plan.counts_first and not position.examples:
             rows = self.input.count_rows(self._count)
-            self.say(f"counted {rows:,} texts; learning them now")
+            self._say(f"counted {rows:,} texts; learning them now")
         for number in range(position.passes, plan.passes):
             batches = self.input.batches(number, self.rng)
             if position.rows:
@@ -257,7 +236,7 @@ class Training:
                 "two or more classes (or check --label)"
             )
         stream.settle()
-        if self.plan.continued is None:
+        if self.plan.rule.continued is None:
             stream.classifier.n_iter_ = self.plan.passes
         return stream
 
@@ -300,7 +279,8 @@ class Training:
 def _check_places(plan: Plan) -> None:
     """Refuse, before any work, to write where nothing can be written."""
     check_place(plan.model, "-o")
-    if plan.checkpoint is not None:
-        check_place(plan.checkpoint, "--checkpoint")
-        if os.path.realpath(plan.checkpoint) == os.path.realpath(plan.model):
+    checkpoint = plan.checkpoints.checkpoint
+    if checkpoint is not None:
+        check_place(checkpoint, "--checkpoint")
+        if os.path.realpath(checkpoint) == os.path.realpath(plan.model):
             raise InvalidParameter("--checkpoint and -o name the same file; give two")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sureline.cli.groups import with_options
-from sureline.cli.options import OUTPUT, Files, LabelledInput, TextFlags, complete_rules
+from sureline.cli.groups import flag, with_options
+from sureline.cli.options import Files, LabelledInput, TextFlags, complete_rules
 from sureline.cli.search_options import (
-    LEARNERS,
-    Folds,
+    FOLDS,
+    PROTOCOL,
     LearnerOptions,
     ProtocolOptions,
     SearchOutput,
-    protocol_flag,
 )
+from sureline.evaluation.search import PROTOCOLS
 
 if TYPE_CHECKING:
     from sureline.cli.groups import Given
@@ -29,46 +27,30 @@ if TYPE_CHECKING:
 class Learners(LearnerOptions):
     """What is searched."""
 
-    rule: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rule",
-            metavar="RULE",
-            show_default=False,
-            help="Search this rule; may be repeated. Default: all, as sureline rules lists them.",
-            autocompletion=complete_rules,
-            rich_help_panel=LEARNERS,
-        ),
-    ] = None
-    tries: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--try",
-            metavar="NAME=A,B,C",
-            show_default=False,
-            help="Try these values, such as r=0.1,1,10 or covariance=diagonal-kl,full, in place "
-            "of those that the rule declares; may be repeated.",
-            rich_help_panel=LEARNERS,
-        ),
-    ] = None
-    halving: Annotated[
-        bool,
-        typer.Option(
-            " /--no-halving",
-            show_default=False,
-            help="Judge all settings on all rows, rather than the better half of them on twice "
-            "as many, round by round.",
-            rich_help_panel=LEARNERS,
-        ),
-    ] = True
+    rule: list[str] | None = flag(
+        "--rule RULE",
+        "Search this rule; may be repeated. Default: all, as sureline rules lists them.",
+        complete=complete_rules,
+    )
+    tries: list[str] | None = flag(
+        "--try NAME=A,B,C",
+        "Try these values, such as r=0.1,1,10 or covariance=diagonal-kl,full, in place of those "
+        "that the rule declares; may be repeated.",
+    )
+    halving: bool = flag(
+        "--no-halving",
+        "Evaluate all settings on all rows, rather than the better half of them on twice as many, "
+        "round by round.",
+        True,
+    )
 
 
 @dataclass(frozen=True)
-class Judging(ProtocolOptions):
-    """How settings are judged."""
+class TuneProtocol(ProtocolOptions):
+    """How settings are evaluated."""
 
-    protocol: Annotated[str | None, protocol_flag("progressive")] = "progressive"
-    folds: Folds = 5
+    protocol: str = flag("--protocol P", PROTOCOL, "progressive", choices=PROTOCOLS)
+    folds: int = flag("--folds K", FOLDS, 5, low=2)
 
     def describe(self, passes: int) -> str:
         """The protocol in words."""
@@ -85,16 +67,7 @@ class Judging(ProtocolOptions):
 class Output(SearchOutput):
     """What is printed."""
 
-    top: Annotated[
-        int,
-        typer.Option(
-            "--top",
-            min=1,
-            metavar="N",
-            help="How many of the best to list; --json has all.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = 10
+    top: int = flag("--top N", "How many of the best to list; --json has all.", 10, low=1)
 
 
 @with_options
@@ -102,7 +75,7 @@ def tune(
     files: Files,
     reading: LabelledInput,
     learners: Learners,
-    judging: Judging,
+    evaluation: TuneProtocol,
     texts: TextFlags,
     output: Output,
 ) -> None:
@@ -118,9 +91,9 @@ def tune(
 
     start = perf_counter()
 
-    from sureline.cli.screen import loading
+    from sureline.cli import screen
 
-    with loading(output.quiet):
+    with screen.loading(output.quiet):
         from sureline.cli import search
         from sureline.cli.tune.results import Results, train_command
         from sureline.evaluation.search.dataset import Protocol
@@ -129,15 +102,17 @@ def tune(
 
     chosen = search.RuleSettings.parse(learners.rule, learners.settings, learners.tries)
     # Reports what is wrong before rows are read.
-    _candidates(chosen, {**texts.changed, **chosen.texts}, judging.shuffle)
+    _candidates(chosen, {**texts.changed, **chosen.texts}, evaluation.shuffle)
     dataset = search.read_dataset(files, reading, ", ".join(files))
     search.check_no_texts({**texts.changed, **chosen.texts}, dataset)
     if dataset.rows.named_features is not None:
         texts = _without_weighting(texts, dataset, chosen, output.quiet)
     options = {**texts.changed, **chosen.texts}
-    candidates, refused = _able(_candidates(chosen, options, judging.shuffle, dataset), dataset)
-    name: Any = judging.protocol
-    protocol = Protocol(name, judging.folds, learners.passes, judging.seed, judging.shuffle)
+    candidates, refused = _able(_candidates(chosen, options, evaluation.shuffle, dataset), dataset)
+    name: Any = evaluation.protocol
+    protocol = Protocol(
+        name, evaluation.folds, learners.passes, evaluation.seed, evaluation.shuffle
+    )
     with search.show_progress(output.quiet) as progress:
         runner = Runner(dataset, options, output.jobs or -1, progress)
         found = run(runner, candidates, protocol, learners.halving)
@@ -146,21 +121,19 @@ def tune(
         dataset=dataset,
         tried=found.tried,
         failures={**refused, **found.failures},
-        protocol=judging.describe(learners.passes),
-        seed=judging.seed,
+        protocol=evaluation.describe(learners.passes),
+        seed=evaluation.seed,
         seconds=perf_counter() - start,
         command=train_command(given, learners.settings or (), found.tried[0], protocol),
     )
     if output.json:
-        typer.echo(search.write_json(results.as_dict()))
+        screen.print_json(results.as_dict())
         return
 
-    from sureline.cli import screen
     from sureline.cli.tune.render import render
 
-    screen.show(render(results, output.top), screen.result_console())
-    # Not wrapped, so that it can be copied.
-    typer.echo(f"\n{results.command}")
+    screen.show(render(results, output.top))
+    print(f"\n{results.command}")  # not wrapped, so that it can be copied
 
 
 def _candidates(

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sureline.cli.screen import listing
 from sureline.cli.search import as_sentence, describe_rows, describe_settings
 from sureline.cli.tune.results import Results
 
@@ -22,8 +23,8 @@ def render(results: Results, top: int) -> RenderableType:
 
 
 def _table(results: Results, top: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", justify="right", no_wrap=True)
+    table = listing("")
+    table.columns[0].justify = "right"
     table.add_column("rule", no_wrap=True)
     for heading in ("error %", "of rows", "passes"):
         table.add_column(heading, justify="right", no_wrap=True)
