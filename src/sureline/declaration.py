@@ -77,24 +77,13 @@ class Option:
     def check(self, value: Any, subject: str) -> None:
         """Refuse a value of another type or out of range.
 
-        Parameters
-        ----------
-        value : object
-            The value.
-        subject : str
-            What the caller calls the option, such as ``TextClassifier: bits``.
+        `subject` is what the caller calls the option, such as ``TextClassifier: bits``.
         """
         if not self.fits(value):
             raise InvalidParameter(f"{subject} must be {self.allowed}, got {value!r}")
 
     def fits(self, value: Any) -> bool:
-        """Whether a value is of the type and within the range.
-
-        Parameters
-        ----------
-        value : object
-            The value.
-        """
+        """Whether a value is of the type and within the range."""
         return any(self._fits(value, kind) for kind in self.kinds)
 
     def _describe(self, kind: Any) -> list[str]:
@@ -155,20 +144,9 @@ def option(
 ) -> T:
     """Declare an option, as the value of a dataclass field whose annotation is its type.
 
-    Parameters
-    ----------
-    default : object
-        Its default.
-    meaning : str
-        A sentence on what it means.
-    low, high : float
-        The range: both ends are allowed for whole numbers, neither for others.
-    none : str
-        What None means.
-    flag : Flag or None
-        How it is given on the command line; without one, by ``--set``.
-    positional : bool
-        Whether Python takes it without its name.
+    Both ends of the range from `low` to `high` are allowed for whole numbers, neither for others.
+    `none` is what None means. An option without a `flag` is given by ``--set`` on the command line.
+    Python takes a `positional` one without its name.
     """
     metadata = {"meaning": meaning, "low": low, "high": high, "none": none, "flag": flag}
     field: T = dataclasses.field(default=default, metadata=metadata, kw_only=not positional)
@@ -177,13 +155,7 @@ def option(
 
 @cache
 def declared(cls: Any) -> Mapping[str, Option]:
-    """The options that a class declares or inherits, by name.
-
-    Parameters
-    ----------
-    cls : type
-        A dataclass with fields made by `option`; others are left out.
-    """
+    """The options that a dataclass declares by `option` or inherits, by name."""
     hints = get_type_hints(cls)
     return MappingProxyType(
         {
@@ -197,15 +169,7 @@ def declared(cls: Any) -> Mapping[str, Option]:
 def validate(estimator: object) -> None:
     """Check the types and ranges of all declared options of an estimator.
 
-    Parameters
-    ----------
-    estimator : object
-        An instance of a class that declares options.
-
-    Raises
-    ------
-    InvalidParameter
-        If a value is not allowed. Combinations are checked where they matter.
+    Combinations are checked where they matter.
     """
     owner: Any = type(estimator)
     for name, each in declared(owner).items():

@@ -18,19 +18,11 @@ _CLASS = re.compile(r"^(\w+Classifier|TextFeatures)(\.\w+)?: ")
 def name_options(message: str) -> str:
     """Replace the Python parameters that a message names by the options of the commands.
 
-    Parameters
-    ----------
-    message : str
-        What an error says, such as ``"skip bad rows (skip_bad=True)"``. The class at its beginning
-        is left out, as nobody wrote it.
+    The class at the beginning of a message is left out, as nobody wrote it.
 
-    Examples
-    --------
     >>> from sureline.cli.errors import name_options
-    >>> name_options("skip bad rows (skip_bad=True), or name the encoding (encoding='latin-1')")
-    'skip bad rows (--skip-bad), or name the encoding (--encoding latin-1)'
-    >>> name_options("TextClassifier: hash the features (features='hash')")
-    'hash the features (--features hash)'
+    >>> name_options("TextClassifier: name the encoding (encoding='latin-1'), or (features=...)")
+    'name the encoding (--encoding latin-1), or (--features)'
     >>> name_options("--set max_iter: use --passes instead")
     '--set max_iter: use --passes instead'
     """

@@ -42,13 +42,7 @@ REPORT = (
 
 
 def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The program with these commands, whose modules are imported.
-
-    Parameters
-    ----------
-    names : iterable of str, default=COMMANDS
-        The commands; by default, all.
-    """
+    """The program with these commands, whose modules are imported."""
     app = typer.Typer(
         name="sureline",
         pretty_exceptions_enable=False,
@@ -83,21 +77,7 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; without arguments, print the help.
 
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        What follows the program's name; by default, what the shell gave.
-
-    Returns
-    -------
-    int
-        0 done, 1 internal error, 2 wrong input, 130 interrupted, 141 nobody reads on.
-
-    Examples
-    --------
-    >>> from sureline.cli import main
-    >>> main(["rules", "no-such-rule"])
-    2
+    `arguments` is what follows the program's name; by default, what the shell gave.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):

@@ -8,13 +8,7 @@ from numpy.typing import NDArray
 
 
 def decode(array: pa.Array) -> pa.Array:
-    """The values of a column without extension type and dictionary.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-        A column of any type.
-    """
+    """The values of a column without extension type and dictionary."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if not pa.types.is_dictionary(array.type):
@@ -29,10 +23,7 @@ def decode(array: pa.Array) -> pa.Array:
 def count_bytes(values: pa.Array | pa.RecordBatch) -> int:
     """The memory of values, without the rest of the buffers that a slice of them shares.
 
-    Parameters
-    ----------
-    values : pyarrow.Array or pyarrow.RecordBatch
-        Values of any type. Those of a view are counted with the whole buffer before pyarrow 24.
+    Those of a view are counted with the whole buffer before pyarrow 24.
     """
     try:
         return int(values.nbytes)
@@ -55,13 +46,7 @@ def is_binary(kind: pa.DataType) -> bool:
 
 
 def combine_chunks(chunked: pa.ChunkedArray) -> pa.Array:
-    """All chunks as one decoded array, without a copy if there is one chunk.
-
-    Parameters
-    ----------
-    chunked : pyarrow.ChunkedArray
-        A column in chunks.
-    """
+    """All chunks as one decoded array, without a copy if there is one chunk."""
     if not chunked.num_chunks:
         return decode(pa.array([], chunked.type))
     chunks = [decode(chunk) for chunk in chunked.chunks]

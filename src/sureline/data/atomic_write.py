@@ -21,23 +21,6 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     renamed, so that a reader sees the old file or the new one and a failure leaves the old one. A
     link is followed, an existing file keeps its permissions, and a pipe or a device is written to
     directly.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sureline.data.atomic_write import atomic_write
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "page.html"
-    ...     with atomic_write(path) as file:
-    ...         _ = file.write(b"<p>done</p>")
-    ...     path.read_bytes()
-    b'<p>done</p>'
     """
     try:
         mode: int | None = Path(path).stat().st_mode

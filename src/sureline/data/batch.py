@@ -197,15 +197,7 @@ class Batch:
 
 
 def split_sizes(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that take at most `limit` bytes together, or hold one row.
-
-    Parameters
-    ----------
-    sizes : int64 array
-        The memory of each row.
-    limit : int
-        The memory of a range of rows.
-    """
+    """Ranges of rows that take at most `limit` bytes together, or hold one row."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):
@@ -216,13 +208,9 @@ def split_sizes(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int
 
 
 def concatenate(batches: list[Batch]) -> Batch:
-    """The rows of several batches as one.
+    """The rows of several batches, all with texts or all with a matrix, as one.
 
-    Parameters
-    ----------
-    batches : list of Batch
-        At least one; all with texts, or all with a matrix. Other columns (`table`) are kept only
-        if all batches have the same ones.
+    Other columns (`table`) are kept only if all batches have the same ones.
     """
     first = batches[0]
     if len(batches) == 1:

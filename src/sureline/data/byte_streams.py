@@ -49,13 +49,7 @@ codecs.register_error(_REPLACE, _invalid_utf8)
 
 
 def check_encoding(encoding: str) -> str:
-    """The canonical name of an encoding, or an InvalidParameter if it is unknown.
-
-    Parameters
-    ----------
-    encoding : str
-        Any name that Python knows for it.
-    """
+    """The canonical name of an encoding, or an InvalidParameter if it is unknown."""
     try:
         "".encode(encoding)
         return codecs.lookup(encoding).name
@@ -143,22 +137,10 @@ class _Peekable:
 
 
 class ByteStream:
-    """A file as a stream of decompressed bytes.
+    """A file, or ``"-"`` for standard input, as a stream of decompressed bytes.
 
-    Parameters
-    ----------
-    file : str
-        The name of the file, or ``"-"`` for standard input.
-
-    Attributes
-    ----------
-    name : str
-        The name of the file, for messages.
-    compression : str or None
-        The codec of a compressed file.
-    fraction_read : float or None
-        How much of the file has been read, set by formats that do not read it from its beginning
-        to its end.
+    `name` is its name for messages, `compression` the codec of a compressed file. Formats that do
+    not read a file from its beginning to its end set `fraction_read`, how much of it is read.
     """
 
     def __init__(self, file: str) -> None:
@@ -260,15 +242,7 @@ class ByteStream:
 
 
 class Utf8Stream:
-    """The bytes of a text file transcoded to UTF-8, without a byte order mark.
-
-    Parameters
-    ----------
-    stream : ByteStream
-        The bytes of the file.
-    encoding : str
-        The encoding of the file.
-    """
+    """The bytes of a text file transcoded to UTF-8, without a byte order mark."""
 
     def __init__(self, stream: ByteStream, encoding: str) -> None:
         self.stream = stream

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from sureline.data.read_options import ReadOptions
 from sureline.errors import DataError, InvalidParameter
@@ -13,12 +15,10 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class SelectedColumns:
-    """The positions of the columns to read, and the names of all columns."""
+    """The names of all columns, and the positions of those to read: text, label, weight."""
 
     names: list[str]
-    text: int
-    label: int | None
-    weight: int | None
+    roles: dict[str, int]
 
     @property
     def others(self) -> list[int]:
@@ -27,20 +27,26 @@ class SelectedColumns:
         return [column for column in range(len(self.names)) if column not in used]
 
     @property
-    def roles(self) -> dict[str, int]:
-        """The positions of the columns to read, by their role: text, label, weight."""
-        positions = {"text": self.text, "label": self.label, "weight": self.weight}
-        return {role: at for role, at in positions.items() if at is not None}
-
-    @property
     def text_name(self) -> str:
         """The name of the text column."""
-        return self.names[self.text]
+        return self.names[self.roles["text"]]
 
     @property
     def label_name(self) -> str | None:
         """The name of the label column; None if no labels are read."""
-        return None if self.label is None else self.names[self.label]
+        return self.names[self.roles["label"]] if "label" in self.roles else None
+
+    def positions(self, keep: bool) -> list[int]:
+        """The positions of the columns to read, in order; all if the others are kept."""
+        return sorted({*self.roles.values(), *(self.others if keep else ())})
+
+    def table(self, arrays: Mapping[int, pa.Array]) -> pa.RecordBatch | None:
+        """The columns that have no role, as a table; None if there are none."""
+        others = self.others
+        if not others:
+            return None
+        names = [self.names[column] for column in others]
+        return pa.RecordBatch.from_arrays([arrays[column] for column in others], names=names)
 
 
 def select_columns(
@@ -48,36 +54,19 @@ def select_columns(
 ) -> SelectedColumns:
     """Find the columns to read among `names`, or raise a DataError that lists them.
 
-    Parameters
-    ----------
-    file : str
-        The name of the file, for errors.
-    names : sequence of str
-        The names of the columns of the file.
-    options : ReadOptions
-        Which columns to read.
-    hint : str, default=""
-        What else may be wrong if a column is not found.
+    `hint` is what else may be wrong if a column is not found.
     """
     found = {
         role: _find(file, names, column, role, hint) for role, column in options.columns.items()
     }
-    text, label = found["text"], found.get("label")
-    if label == text:
+    text = found["text"]
+    if found.get("label") == text:
         raise InvalidParameter(f"column {names[text]!r} of {file} cannot be both text and label")
-    return SelectedColumns(list(names), text, label, found.get("weight"))
+    return SelectedColumns(list(names), found)
 
 
 def has_header(first: Sequence[str], options: ReadOptions) -> bool:
-    """Whether the fields of a first line are the names of columns.
-
-    Parameters
-    ----------
-    first : sequence of str
-        The fields of the first line.
-    options : ReadOptions
-        Which columns to read.
-    """
+    """Whether the fields of a first line are the names of columns."""
     columns = options.columns
     if not all(_is_position(column) for column in columns.values()):
         # If one of the names does not exist, the error lists those that do.

@@ -18,17 +18,7 @@ BOOLEANS = {"true": True, "false": False}
 def typed_labels(words: Sequence[str], kind: np.dtype[Any]) -> NDArray[Any]:
     """Labels written as text, as values of the kind that a model or an input has.
 
-    Parameters
-    ----------
-    words : sequence of str
-        The labels as people write them.
-    kind : dtype
-        What they are to become: text, whole numbers, floats or booleans.
-
-    Returns
-    -------
-    array
-        The labels; an InvalidParameter where one cannot be such a value.
+    An InvalidParameter where one cannot be such a value.
     """
     if kind.kind in "USOT":
         return np.array(list(words), dtype=object if kind.kind == "O" else None)
@@ -47,15 +37,6 @@ def typed_labels(words: Sequence[str], kind: np.dtype[Any]) -> NDArray[Any]:
 def read_label(word: str, kind: np.dtype[Any]) -> Any:
     """A label written as text as a value of a kind, or None if it is none.
 
-    Parameters
-    ----------
-    word : str
-        The label as written.
-    kind : dtype
-        Text, whole numbers, floats or booleans.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from sureline.data.label_values import read_label
     >>> read_label("+1.0", np.dtype(int)), read_label("one", np.dtype(int))

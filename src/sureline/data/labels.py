@@ -40,13 +40,7 @@ def cast_label(array: pa.Array) -> pa.Array | None:
 
 
 class LabelConverter:
-    """Infers the type of labels, and converts the labels of each raw batch to it.
-
-    Parameters
-    ----------
-    label_type : str
-        One of `LABEL_TYPES`: ``"auto"``, or the type that labels must have.
-    """
+    """Infers the type of labels, unless it is given, and converts those of raw batches to it."""
 
     def __init__(self, label_type: str) -> None:
         if label_type not in LABEL_TYPES:

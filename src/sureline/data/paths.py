@@ -16,17 +16,8 @@ STDIN = "-"
 def find_files(inputs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str]) -> list[str]:
     """The files that `inputs` name, in order.
 
-    Parameters
-    ----------
-    inputs : path-like or sequence of path-like
-        Files, patterns such as ``"logs/*.csv"``, folders, and ``"-"`` for standard input. A folder
-        means all files with a known extension in it and below it, sorted by name, without hidden
-        ones.
-
-    Returns
-    -------
-    list of str
-        The names of the files to read.
+    A folder means all files with a known extension in it and below it, sorted by name, without
+    hidden ones.
     """
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     names = [os.fsdecode(each) for each in given]
@@ -38,15 +29,7 @@ def find_files(inputs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
 
 
 def list_files(files: Sequence[str], limit: int | None = None) -> str:
-    """The names of files as a phrase, with stdin by its name.
-
-    Parameters
-    ----------
-    files : sequence of str
-        The names of files, or ``"-"`` for standard input.
-    limit : int, default=None
-        How many names to show; all by default.
-    """
+    """The names of files as a phrase, the first `limit` of them, with stdin by its name."""
     shown = ", ".join("stdin" if file == STDIN else file for file in files[:limit])
     more = 0 if limit is None else len(files) - limit
     return f"{shown} and {more} more" if more > 0 else shown

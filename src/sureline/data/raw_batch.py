@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sureline.data.arrow_arrays import null_mask, rows_not_utf8
 from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch
+from sureline.data.columns import SelectedColumns
 from sureline.data.read_options import ReadOptions
 
 NAME_ENCODING = "name the encoding of the file (encoding='latin-1')"
@@ -22,19 +23,9 @@ NAME_ENCODING = "name the encoding of the file (encoding='latin-1')"
 class RawBatch:
     """Rows of one file, with what is needed to type their labels and to report errors.
 
-    Parameters
-    ----------
-    rows : Batch
-        The rows; their labels as the format reads them.
-    lines : int64 array
-        The number of each row's line, or of the row itself, counted from 1.
-    labels : {"typed", "untyped", "numeric"}
-        Labels from a file with types keep theirs; those from a file without are strings; those of
-        some formats are numbers, however written.
-    unit : {"line", "row"}
-        What `lines` counts.
-    text_name, label_name : str or None
-        The names of the columns.
+    `lines` has the number of each row's line, or of the row itself, as `unit` says, counted from 1.
+    Labels from a file with types keep theirs ("typed"), those from a file without are strings
+    ("untyped"), those of some formats are numbers, however written ("numeric").
     """
 
     rows: Batch
@@ -51,12 +42,18 @@ class RawBatch:
         """Only the rows at `indices`."""
         return replace(self, rows=self.rows.take(indices), lines=self.lines[indices])
 
+    def without(self, indices: list[int]) -> RawBatch:
+        """All rows but those at `indices`."""
+        return self.take(np.delete(np.arange(len(self)), indices))
+
 
 @dataclass
 class RowErrors:
-    """What is wrong with the rows of one raw batch; only the first error of a row counts."""
+    """What is wrong with some rows of a file; only the first error of a row counts."""
 
     options: ReadOptions
+    bad: BadRows
+    file: str
     found: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, row: int | np.integer[Any], reason: str, remedy: str = "") -> None:
@@ -85,11 +82,12 @@ class RowErrors:
             )
 
     def check_label(self, array: pa.Array | None) -> None:
-        """Note the rows whose label is null, NaN or empty."""
+        """Note the rows whose label is null, NaN, empty or not valid text."""
         if array is None:
             return
         missing = null_mask(array)
         if pa.types.is_large_string(array.type):
+            self.check_text(array, "label")
             lengths = pc.fill_null(pc.binary_length(array), 0)
             missing |= lengths.to_numpy(zero_copy_only=False) == 0
         elif pa.types.is_floating(array.type):
@@ -113,16 +111,22 @@ class RowErrors:
             self.add(row, f"the weight {value!r} is not a number from 0 up")
         return weights
 
-    def drop_bad(self, batch: RawBatch, bad: BadRows, file: str) -> RawBatch:
-        """The batch without its bad rows, which are counted; or the error of the first of them."""
-        if not self.found:
-            return batch
-        for row in sorted(self.found):
-            reason, remedy = self.found[row]
-            bad.add(file, int(batch.lines[row]), reason, remedy, batch.unit)
-        good = np.ones(len(batch), np.bool_)
-        good[list(self.found)] = False
-        return batch.take(np.flatnonzero(good))
+    def good_rows(
+        self,
+        rows: Batch,
+        lines: NDArray[np.int64],
+        labels: Literal["typed", "untyped", "numeric"],
+        columns: SelectedColumns | None = None,
+        unit: str = "line",
+    ) -> RawBatch:
+        """The rows without the bad ones, which are counted; or the error of the first of them."""
+        self.check_text(rows.text, "text")
+        self.check_label(rows.label)
+        names = (columns.text_name, columns.label_name) if columns else ()
+        batch = RawBatch(rows, lines, labels, unit, *names)
+        for row, (reason, remedy) in sorted(self.found.items()):
+            self.bad.add(self.file, int(lines[row]), reason, remedy, unit)
+        return batch.without(list(self.found)) if self.found else batch
 
 
 def _as_float(value: Any) -> float | None:

@@ -155,17 +155,12 @@ class Reader:
     def _batches(self) -> Iterator[Batch]:
         """The batches of one pass."""
         first: RawBatch | None = None
-        number, rows = -1, 0
-        for at, raw in self._with_label_type():
-            if at != number:
-                number, rows = at, 0
+        for raw in self._with_label_type():
             if first is None:
                 first = raw
                 self.text_name, self.label_name = raw.text_name, raw.label_name
             _check_same_kind(first, raw)
-            label = self._labels.convert(raw, raw.rows.source)
-            batch = replace(raw.rows, label=label, first_row=rows)
-            rows += len(batch)
+            batch = replace(raw.rows, label=self._labels.convert(raw, raw.rows.source))
             size = self._options.batch_bytes
             yield from [batch] if batch.row_bytes.sum() <= 2 * size else batch.split(size)
         if first is None:
@@ -182,9 +177,9 @@ class Reader:
             f"{line}: {reason}"
         )
 
-    def _with_label_type(self) -> Iterator[tuple[int, RawBatch]]:
+    def _with_label_type(self) -> Iterator[RawBatch]:
         """The raw batches of all files; the first once the type of labels is known."""
-        held: list[tuple[int, RawBatch]] = []
+        held: list[RawBatch] = []
         sample: list[RawBatch] = []
         size = 0
         for each in self._raw_batches():
@@ -192,11 +187,11 @@ class Reader:
                 yield each
                 continue
             held.append(each)
-            ends = np.cumsum(each[1].rows.row_bytes) + size
+            ends = np.cumsum(each.rows.row_bytes) + size
             size = int(ends[-1])
             # Which rows are in the sample does not depend on where batches end.
             sampled = int(np.searchsorted(ends, LABEL_SAMPLE_BYTES)) + 1
-            sample.append(each[1].take(np.arange(min(sampled, len(ends)))))
+            sample.append(each.take(np.arange(min(sampled, len(ends)))))
             if size >= LABEL_SAMPLE_BYTES:
                 self._labels.infer(sample)
                 yield from held
@@ -204,17 +199,19 @@ class Reader:
         self._labels.infer(sample)
         yield from held
 
-    def _raw_batches(self) -> Iterator[tuple[int, RawBatch]]:
-        """The raw batches of all files, each with the number of its file."""
-        for number, file in enumerate(self.files):
-            stream = self._stream = ByteStream(file)
+    def _raw_batches(self) -> Iterator[RawBatch]:
+        """The raw batches of all files that have any rows."""
+        for file in self.files:
+            stream, rows = ByteStream(file), 0
+            self._stream = stream
             try:
                 head = stream.peek()
                 if head:
                     for raw in self._detect(stream, head).read(stream, self._options, self.bad):
                         if len(raw):
-                            rows = replace(raw.rows, source=stream.name)
-                            yield number, replace(raw, rows=rows)
+                            placed = replace(raw.rows, source=stream.name, first_row=rows)
+                            yield replace(raw, rows=placed)
+                            rows += len(raw)
             finally:
                 stream.close()
             self._read_before += stream.position

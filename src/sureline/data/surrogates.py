@@ -4,19 +4,7 @@ from __future__ import annotations
 
 
 def replace_surrogates(text: str) -> str:
-    r"""The text with U+FFFD in place of each lone surrogate; pairs become one character.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Examples
-    --------
-    >>> from sureline.data.surrogates import replace_surrogates
-    >>> replace_surrogates("cut \ud83d off")
-    'cut � off'
-    """
+    """The text with U+FFFD in place of each lone surrogate; pairs become one character."""
     if text.isascii():
         return text
     try:

@@ -54,18 +54,10 @@ class Results:
 def train_command(
     given: Sequence[str], pairs: Sequence[str], best: Tried, protocol: Protocol
 ) -> str:
-    """Return the command line that trains a rule with these settings on the same rows.
+    """The command line that trains a rule with these settings on the same rows.
 
-    Parameters
-    ----------
-    given : sequence of str
-        The files, and the options that training takes as well.
-    pairs : sequence of str
-        The values of ``--set``.
-    best : Tried
-        The rule, its settings and its passes.
-    protocol : Protocol
-        The random seed, and whether rows are shuffled.
+    `given` has the files and the options that training takes as well, `pairs` the values of
+    ``--set``.
     """
     words = ["sureline", "train", *given, "--rule", best.rule]
     known = settable(rules()[best.rule])

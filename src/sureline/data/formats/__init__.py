@@ -27,14 +27,9 @@ FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "v
 class Sample(NamedTuple):
     """The beginning of a file, from which its format is detected.
 
-    Parameters
-    ----------
-    head : bytes
-        The first bytes of the file, decompressed and in UTF-8.
-    line : bytes
-        The first line with content; a line too long for the sample ends after a whole word.
-    columns : frozenset of bytes
-        The names of the columns to read: a line that holds one of them is a header.
+    `head` has the first bytes, decompressed and in UTF-8; `line` is the first line with content,
+    which ends after a whole word if it is too long for the sample. `columns` are the names of the
+    columns to read: a line that holds one of them is a header.
     """
 
     head: bytes
@@ -46,19 +41,9 @@ class Sample(NamedTuple):
 class Format:
     """A file format: how its files are recognized and read.
 
-    Parameters
-    ----------
-    name : str
-        The name of the format, which is the name of its module.
-    extensions : tuple of str
-        The file name extensions of the format, without the dot.
-    matches : callable
-        Whether a `Sample` looks like the beginning of a file of this format.
-    read : callable
-        Reads a stream, in order, as raw batches of about ``options.batch_bytes``; bad rows go to
-        the `BadRows`.
-    has_columns : bool, default=False
-        Whether files have columns to choose from, by name or by position.
+    `name` is the name of its module, too; `extensions` are without the dot. `read` yields raw
+    batches of about ``options.batch_bytes``, in order, and reports bad rows to the `BadRows`.
+    `has_columns` is whether files have columns to choose from.
     """
 
     name: str
@@ -70,11 +55,5 @@ class Format:
 
 @cache
 def load_format(name: str) -> Format:
-    """Import the module of a format and return what it defines.
-
-    Parameters
-    ----------
-    name : str
-        One of `FORMATS`.
-    """
+    """Import the module of a format and return what it defines."""
     return cast(Format, import_module(f"{__name__}.{name}").FORMAT)

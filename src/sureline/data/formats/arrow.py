@@ -11,7 +11,7 @@ from sureline.data.bad_rows import BadRows
 from sureline.data.byte_streams import ByteStream
 from sureline.data.columns import SelectedColumns, select_columns
 from sureline.data.formats import Format, Sample
-from sureline.data.formats.tables import TableRows, read_positions, read_rows, rows_per_batch
+from sureline.data.formats.tables import TableRows, read_rows, rows_per_batch
 from sureline.data.raw_batch import RawBatch
 from sureline.data.read_options import ReadOptions
 
@@ -32,7 +32,7 @@ def _read_stream(stream: ByteStream, options: ReadOptions) -> Iterator[TableRows
 
     with ipc.open_stream(stream.as_arrow()) as batches:
         columns = select_columns(stream.name, batches.schema.names, options)
-        positions = read_positions(columns, options)
+        positions = columns.positions(options.keep)
         for batch in batches:
             yield from _split(columns, positions, batch.select(positions), options)
 
@@ -48,7 +48,7 @@ def _read_file(stream: ByteStream, options: ReadOptions) -> Iterator[TableRows]:
     if stream.path is not None and source.size() > MAPPED_BYTES * count:
         source.close()
         source = pa.memory_map(stream.path)
-    positions = read_positions(columns, options)
+    positions = columns.positions(options.keep)
     only = ipc.IpcReadOptions(included_fields=positions, use_threads=False)
     with source, ipc.open_file(source, options=only) as file:
         for number in range(count):

@@ -271,9 +271,8 @@ def read(
         buffer.drop(used)
     else:
         line = 1
-    read = set(columns.roles.values())
     slots = np.full(len(names), -1, np.int64)
-    for slot, column in enumerate(sorted(read | set(columns.others * options.keep))):
+    for slot, column in enumerate(columns.positions(options.keep)):
         slots[column] = slot
     while True:
         table = _Table(buffer, dialect, slots, line)
@@ -330,7 +329,7 @@ def _raw_batch(
     file: str,
 ) -> RawBatch:
     """The rows of a block without the bad ones."""
-    errors = RowErrors(options)
+    errors = RowErrors(options, bad, file)
     for row in np.flatnonzero(table.rows.status):
         remedy = ""
         if table.rows.status[row] != FIELD_COUNT:
@@ -340,15 +339,11 @@ def _raw_batch(
     read = {role: strings[column] for role, column in columns.roles.items()}
     for role, array in read.items():
         errors.check_text(array, role)
-    errors.check_label(read.get("label"))
     others = None
-    if options.keep and columns.others:
+    if options.keep:
         for column in columns.others:
             errors.check_text(strings[column], f"column {columns.names[column]!r}")
-        others = pa.RecordBatch.from_arrays(
-            [strings[column] for column in columns.others],
-            names=[columns.names[column] for column in columns.others],
-        )
+        others = columns.table(strings)
     weight = read.get("weight")
     if weight is not None and not is_utf8(weight):
         values = weight.cast(pa.large_binary()).to_pylist()
@@ -359,22 +354,11 @@ def _raw_batch(
         weight=errors.check_weight(weight),
         table=others,
     )
-    raw = RawBatch(
-        rows, table.rows.lines, text_name=columns.text_name, label_name=columns.label_name
-    )
-    return errors.drop_bad(raw, bad, file)
+    return errors.good_rows(rows, table.rows.lines, "untyped", columns)
 
 
 def matches(sample: Sample, delimiter: bytes = b",") -> bool:
-    r"""Whether a first line has fields with this delimiter, rather than with the other.
-
-    Parameters
-    ----------
-    sample : Sample
-        The beginning of a file.
-    delimiter : {b",", b"\t"}
-        The field delimiter.
-    """
+    """Whether a first line has fields with this delimiter, rather than with a comma or a tab."""
     for candidate in (b"\t", b","):
         if sample.columns & {field.strip(b'"') for field in sample.line.split(candidate)}:
             return candidate == delimiter

@@ -29,16 +29,10 @@ def extension(name: str) -> str:
 
 
 def detect_format(name: str, head: bytes, columns: list[str]) -> Format:
-    """Detect the format of a file.
+    """Detect the format of a file: a known extension settles it.
 
-    Parameters
-    ----------
-    name : str
-        The name of the file; a known extension settles the format.
-    head : bytes
-        The first bytes, decompressed and in UTF-8; not empty.
-    columns : list of str
-        The names of the columns to read: a first line that holds one of them is a header.
+    `head` has the first bytes, decompressed and in UTF-8; a first line that holds one of the names
+    `columns` is a header.
     """
     known = known_extensions().get(extension(name))
     if known is not None:

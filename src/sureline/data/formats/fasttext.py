@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch
-from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.formats import Format, Sample
 from sureline.data.formats.byte_scan import (
     NEWLINE,
@@ -25,9 +22,8 @@ from sureline.data.formats.byte_scan import (
     skip_members,
 )
 from sureline.data.formats.field_copy import gather_fields
-from sureline.data.formats.line_blocks import read_line_blocks
+from sureline.data.formats.line_blocks import LineBlock, read_lines
 from sureline.data.raw_batch import RawBatch, RowErrors
-from sureline.data.read_options import ReadOptions
 
 PREFIX = b"__label__"
 _PREFIX = np.frombuffer(PREFIX, np.uint8)
@@ -105,33 +101,25 @@ def _compiled_split() -> Any:
     )
 
 
-def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read fastText lines; if labels are not read, a blank line is a row with an empty text."""
-    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
-        shape = (2, block.n_lines)
-        lines = Lines(
-            np.empty(shape, np.int64),
-            np.empty(shape, np.int64),
-            np.empty(block.n_lines, np.int64),
-            np.empty(block.n_lines, np.int64),
-        )
-        n = _compiled_split()(
-            block.bytes, _PREFIX, _BLANK, options.labelled, lines, block.first_line
-        )
-        starts, ends = lines.starts[:, :n], lines.ends[:, :n]
-        errors = RowErrors(options)
-        text = gather_fields(block.bytes, starts[TEXT], ends[TEXT])
-        errors.check_text(text, "text")
-        label = None
-        if options.labelled:
-            for row in np.flatnonzero(lines.labels[:n] != 1):
-                _report_labels(errors, int(row), int(lines.labels[row]))
-            label = gather_fields(block.bytes, starts[LABEL], ends[LABEL])
-            errors.check_text(label, "label")
-            errors.check_label(label)
-        # fastText labels are names, even if they look like numbers.
-        raw = RawBatch(Batch(text=text, label=label), lines.numbers[:n], labels="typed")
-        yield errors.drop_bad(raw, bad, stream.name)
+def parse(block: LineBlock, errors: RowErrors) -> RawBatch:
+    """The rows of some lines; if labels are not read, a blank line is a row of an empty text."""
+    labelled, shape = errors.options.labelled, (2, block.n_lines)
+    lines = Lines(
+        np.empty(shape, np.int64),
+        np.empty(shape, np.int64),
+        np.empty(block.n_lines, np.int64),
+        np.empty(block.n_lines, np.int64),
+    )
+    n = _compiled_split()(block.bytes, _PREFIX, _BLANK, labelled, lines, block.first_line)
+    starts, ends = lines.starts[:, :n], lines.ends[:, :n]
+    label = None
+    if labelled:
+        for row in np.flatnonzero(lines.labels[:n] != 1):
+            _report_labels(errors, int(row), int(lines.labels[row]))
+        label = gather_fields(block.bytes, starts[LABEL], ends[LABEL])
+    text = gather_fields(block.bytes, starts[TEXT], ends[TEXT])
+    # fastText labels are names, even if they look like numbers.
+    return errors.good_rows(Batch(text=text, label=label), lines.numbers[:n], "typed")
 
 
 def _report_labels(errors: RowErrors, row: int, count: int) -> None:
@@ -151,4 +139,4 @@ def _matches(sample: Sample) -> bool:
     return sample.line.startswith(PREFIX)
 
 
-FORMAT = Format("fasttext", ("fasttext", "ft"), _matches, read)
+FORMAT = Format("fasttext", ("fasttext", "ft"), _matches, partial(read_lines, parse))

@@ -51,14 +51,7 @@ def gather_fields(
 ) -> pa.LargeStringArray:
     """The bytes of `block` from each start to before each end; their UTF-8 is not checked.
 
-    Parameters
-    ----------
-    block : uint8 array
-        The bytes to copy from.
-    starts, ends : int64 arrays
-        Where each field starts and ends.
-    doubled : bool array, default=None
-        Whether each quote of a field is written twice.
+    `doubled` is whether each quote of a field is written twice; by default, of none.
     """
     if doubled is None:
         doubled = np.zeros(len(starts), np.bool_)

@@ -58,31 +58,17 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
         return
     columns, label_type = _select(first, options, stream.name)
     for lines in chain(head, blocks):
-        if not len(lines.numbers):
-            continue
-        errors = RowErrors(options)
+        errors = RowErrors(options, bad, stream.name)
         rows = None if options.keep else _read_block(lines, columns, label_type)
         if rows is None:
             objects = [_parse(text) for text in lines.texts()]
             rows = _read_objects(objects, columns, errors, options)
-            if columns.label is not None:
+            if "label" in rows:
                 labels = _plain_labels(rows["label"], errors, options)
                 _check_types(labels, label_type, lines.numbers, errors, stream.name)
                 rows["label"] = _label_array(labels, label_type)
-        label = rows.get("label")
-        errors.check_text(rows["text"], "text")
-        if label is not None and pa.types.is_large_string(label.type):
-            errors.check_text(label, "label")
-        errors.check_label(label)
         rows["weight"] = errors.check_weight(rows.get("weight"))
-        raw = RawBatch(
-            Batch(**rows),
-            lines.numbers,
-            labels="typed",
-            text_name=columns.text_name,
-            label_name=columns.label_name,
-        )
-        yield errors.drop_bad(raw, bad, stream.name)
+        yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns)
 
 
 def _filled_lines(block: LineBlock) -> _Lines:
@@ -135,9 +121,9 @@ def _select(
         )
     names = list(dict.fromkeys(name for row in objects for name in row))
     columns = select_columns(file, names, options)
-    if columns.label is not None:
+    if columns.label_name is not None:
         for row in objects:
-            value = row.get(names[columns.label])
+            value = row.get(columns.label_name)
             if type(value) in _ARROW_TYPES:
                 return columns, _ARROW_TYPES[type(value)]
     return columns, pa.large_string()

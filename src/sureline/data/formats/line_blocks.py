@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.data.byte_streams import Utf8Stream
+from sureline.data.bad_rows import BadRows
+from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.formats.byte_scan import NEWLINE
+from sureline.data.raw_batch import RawBatch, RowErrors
+from sureline.data.read_options import ReadOptions
 from sureline.errors import DataError
 
 # A longer row is taken for damage, so that memory stays bounded.
@@ -41,15 +44,7 @@ def count_lines(block: NDArray[np.uint8]) -> int:
 
 
 def read_line_blocks(source: Utf8Stream, size: int) -> Iterator[LineBlock]:
-    """Blocks of about `size` bytes, each of whole lines.
-
-    Parameters
-    ----------
-    source : Utf8Stream
-        The bytes of the file.
-    size : int
-        How much to read at once.
-    """
+    """Blocks of about `size` bytes, each of whole lines."""
     line = 1
     chunks: list[bytes] = []
     held = 0
@@ -70,6 +65,17 @@ def read_line_blocks(source: Utf8Stream, size: int) -> Iterator[LineBlock]:
             return
         chunks = [chunk[cut:]] if cut < len(chunk) else []
         held = len(chunk) - cut
+
+
+def read_lines(
+    parse: Callable[[LineBlock, RowErrors], RawBatch],
+    stream: ByteStream,
+    options: ReadOptions,
+    bad: BadRows,
+) -> Iterator[RawBatch]:
+    """Read a text file by blocks of lines, each of which `parse` makes a raw batch of."""
+    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
+        yield parse(block, RowErrors(options, bad, stream.name))
 
 
 def row_too_long(name: str, line: int) -> DataError:

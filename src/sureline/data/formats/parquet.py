@@ -8,7 +8,7 @@ from sureline.data.bad_rows import BadRows
 from sureline.data.byte_streams import ByteStream
 from sureline.data.columns import select_columns
 from sureline.data.formats import Format, Sample
-from sureline.data.formats.tables import TableRows, read_positions, read_rows, rows_per_batch
+from sureline.data.formats.tables import TableRows, read_rows, rows_per_batch
 from sureline.data.raw_batch import RawBatch
 from sureline.data.read_options import ReadOptions
 
@@ -27,7 +27,7 @@ def _tables(stream: ByteStream, options: ReadOptions) -> Iterator[TableRows]:
     with source, parquet.ParquetFile(source, pre_buffer=False, buffer_size=2**18) as file:
         names, metadata = file.schema_arrow.names, file.metadata
         columns = select_columns(stream.name, names, options)
-        positions = read_positions(columns, options)
+        positions = columns.positions(options.keep)
         if len(set(names)) < len(names):  # Arrow reads columns by name: read them all
             positions = list(range(len(names)))
         groups = map(metadata.row_group, range(metadata.num_row_groups))

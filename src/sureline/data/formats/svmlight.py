@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch
-from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.formats import Format, Sample
 from sureline.data.formats.byte_scan import (
     NEWLINE,
@@ -30,9 +27,8 @@ from sureline.data.formats.byte_scan import (
     shorten,
     skip_members,
 )
-from sureline.data.formats.line_blocks import read_line_blocks
+from sureline.data.formats.line_blocks import LineBlock, read_lines
 from sureline.data.raw_batch import RawBatch, RowErrors
-from sureline.data.read_options import ReadOptions
 
 COMMA, HASH, COLON = 44, 35, 58
 GOOD, NO_LABEL, LABELS, FEATURE, ORDER, INDEX = range(6)
@@ -171,51 +167,45 @@ def _compiled_split() -> Any:
     )
 
 
-def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read svmlight lines as raw batches."""
+def parse(block: LineBlock, errors: RowErrors) -> RawBatch:
+    """The rows of some lines."""
     from scipy.sparse import csr_array
 
-    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
-        size, most = block.n_lines, block.data.count(b":")
-        lines = Lines(
-            np.empty(size),
-            np.empty((size, 2), np.int64),
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-        )
-        features = Features(
-            np.empty(size + 1, np.int64),
-            np.empty(most, np.int32),
-            np.empty(most),
-            np.empty((most, 4), np.int64),
-        )
-        rows, left = _compiled_split()(
-            block.bytes, options.labelled, _BLANK, lines, features, block.first_line
-        )
-        if not rows:
-            continue
-        errors = RowErrors(options)
-        for row in np.flatnonzero(lines.status[:rows]):
-            errors.add(row, _REASONS[int(lines.status[row])])
-        for row in np.flatnonzero(lines.unparsed[:rows, 0] >= 0):
-            token = block.data[slice(*lines.unparsed[row])]
-            lines.labels[row] = read_number(token)
-            if not np.isfinite(lines.labels[row]):
-                errors.add(row, f"the label {shorten(token)} is not a number")
-        for feature, start, stop, row in features.unparsed[:left]:
-            token = block.data[start:stop]
-            features.values[feature] = read_number(token)
-            if not np.isfinite(features.values[feature]):
-                errors.add(row, f"the value {shorten(token)} is not a number")
-        used = int(features.indptr[rows])
-        indices = features.indices[:used]
-        matrix = csr_array(
-            (features.values[:used], indices, features.indptr[: rows + 1].astype(np.int32)),
-            shape=(rows, int(indices.max()) + 1 if used else 1),
-        )
-        label = pa.array(lines.labels[:rows]) if options.labelled else None
-        raw = RawBatch(Batch(matrix=matrix, label=label), lines.numbers[:rows], labels="numeric")
-        yield errors.drop_bad(raw, bad, stream.name)
+    size, most = block.n_lines, block.data.count(b":")
+    lines = Lines(
+        np.empty(size),
+        np.empty((size, 2), np.int64),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+    )
+    features = Features(
+        np.empty(size + 1, np.int64),
+        np.empty(most, np.int32),
+        np.empty(most),
+        np.empty((most, 4), np.int64),
+    )
+    labelled = errors.options.labelled
+    rows, left = _compiled_split()(block.bytes, labelled, _BLANK, lines, features, block.first_line)
+    for row in np.flatnonzero(lines.status[:rows]):
+        errors.add(row, _REASONS[int(lines.status[row])])
+    for row in np.flatnonzero(lines.unparsed[:rows, 0] >= 0):
+        token = block.data[slice(*lines.unparsed[row])]
+        lines.labels[row] = read_number(token)
+        if not np.isfinite(lines.labels[row]):
+            errors.add(row, f"the label {shorten(token)} is not a number")
+    for feature, start, stop, row in features.unparsed[:left]:
+        token = block.data[start:stop]
+        features.values[feature] = read_number(token)
+        if not np.isfinite(features.values[feature]):
+            errors.add(row, f"the value {shorten(token)} is not a number")
+    used = int(features.indptr[rows])
+    indices = features.indices[:used]
+    matrix = csr_array(
+        (features.values[:used], indices, features.indptr[: rows + 1].astype(np.int32)),
+        shape=(rows, int(indices.max()) + 1 if used else 1),
+    )
+    label = pa.array(lines.labels[:rows]) if labelled else None
+    return errors.good_rows(Batch(matrix=matrix, label=label), lines.numbers[:rows], "numeric")
 
 
 def _matches(sample: Sample) -> bool:
@@ -223,4 +213,6 @@ def _matches(sample: Sample) -> bool:
     return _LINE.match(sample.line) is not None
 
 
-FORMAT = Format("svmlight", ("svm", "svmlight", "libsvm", "tf"), _matches, read)
+FORMAT = Format(
+    "svmlight", ("svm", "svmlight", "libsvm", "tf"), _matches, partial(read_lines, parse)
+)

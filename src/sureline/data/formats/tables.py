@@ -36,18 +36,8 @@ def read_rows(
 ) -> Iterator[RawBatch]:
     """Convert the rows of a Parquet or Arrow file to raw batches.
 
-    Parameters
-    ----------
-    tables : iterator of TableRows
-        The rows; getting the next ones may raise what Arrow raises for a damaged file.
-    stream : ByteStream
-        The file that they come from.
-    kind : str
-        What messages call the format, with its article.
-    options : ReadOptions
-        What to read.
-    bad : BadRows
-        Counts the bad rows, or raises the error of the first.
+    `tables` may raise what Arrow raises for a damaged file; `kind` is what messages call the
+    format, with its article.
     """
     done = 0
     while True:
@@ -65,11 +55,6 @@ def read_rows(
             done += table.n_rows
 
 
-def read_positions(columns: SelectedColumns, options: ReadOptions) -> list[int]:
-    """The positions of the columns to read, in the order of the file."""
-    return sorted(set(columns.roles.values()) | set(columns.others * options.keep))
-
-
 def rows_per_batch(rows: int, size: int, options: ReadOptions) -> int:
     """How many rows make a batch, if `rows` of them take `size` bytes."""
     return int(min(max(options.batch_bytes * rows // max(size, 1), _ROWS[0]), _ROWS[1]))
@@ -80,34 +65,22 @@ def _raw_batch(
 ) -> RawBatch:
     """The rows of a table without the bad ones."""
     columns, arrays, n_rows = table
-    errors = RowErrors(options)
-    text = _as_text(arrays[columns.text], columns.text_name, file)
-    errors.check_text(text, "text")
+    errors = RowErrors(options, bad, file)
+    read = {role: arrays[column] for role, column in columns.roles.items()}
+    text = _as_text(read["text"], columns.text_name, file)
     label = weight = others = None
-    if columns.label is not None:
-        label = _as_label(arrays[columns.label], columns.names[columns.label], options, file)
-        if pa.types.is_large_string(label.type):
-            errors.check_text(label, "label")
-        errors.check_label(label)
-    if columns.weight is not None:
-        weight = errors.check_weight(decode(arrays[columns.weight]))
-    if options.keep and columns.others:
+    if "label" in read:
+        label = _as_label(read["label"], str(columns.label_name), options, file)
+    if "weight" in read:
+        weight = errors.check_weight(decode(read["weight"]))
+    if options.keep:
         for column in columns.others:
             if is_string(arrays[column].type):
                 errors.check_utf8(arrays[column], f"the column {columns.names[column]!r}")
-        others = pa.RecordBatch.from_arrays(
-            [arrays[column] for column in columns.others],
-            names=[columns.names[column] for column in columns.others],
-        )
-    raw = RawBatch(
-        Batch(text=text, label=label, weight=weight, table=others),
-        np.arange(done + 1, done + n_rows + 1),
-        labels="typed",
-        unit="row",
-        text_name=columns.text_name,
-        label_name=columns.label_name,
-    )
-    return errors.drop_bad(raw, bad, file)
+        others = columns.table(arrays)
+    rows = Batch(text=text, label=label, weight=weight, table=others)
+    numbers = np.arange(done + 1, done + n_rows + 1)
+    return errors.good_rows(rows, numbers, "typed", columns, "row")
 
 
 def _as_text(array: pa.Array, name: str, file: str) -> pa.LargeStringArray:

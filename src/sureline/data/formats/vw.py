@@ -6,8 +6,7 @@ Features without a value become words of the text, those with a value become nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data.arrow_arrays import string_array
-from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch, NamedFeatures
-from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.formats import Format, Sample
 from sureline.data.formats.byte_scan import (
     NEWLINE,
@@ -37,9 +34,8 @@ from sureline.data.formats.byte_scan import (
     skip_members,
 )
 from sureline.data.formats.field_copy import gather_fields
-from sureline.data.formats.line_blocks import LineBlock, read_line_blocks
+from sureline.data.formats.line_blocks import LineBlock, read_lines
 from sureline.data.raw_batch import RawBatch, RowErrors
-from sureline.data.read_options import ReadOptions
 
 BAR, COLON, APOSTROPHE, CARET, ONE, POINT, ZERO = 124, 58, 39, 94, 49, 46, 48
 GOOD, NO_BAR, HEAD, NAMELESS = range(4)
@@ -301,36 +297,25 @@ def _split(block: LineBlock) -> _Split:
     return _Split(block, lines, features, scales[:n_scales])
 
 
-def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
-    """Read VW lines as raw batches."""
-    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
-        split = _split(block)
-        lines = split.lines
-        if not len(lines.numbers):
-            continue
-        errors = RowErrors(options)
-        for row in np.flatnonzero(lines.status):
-            errors.add(row, _REASONS[int(lines.status[row])])
-        text = string_array(lines.offsets, lines.text)
-        errors.check_text(text, "text")
-        label = table = None
-        if options.labelled:
-            label = split.strings(LABEL)
-            errors.check_text(label, "label")
-            errors.check_label(label)
-        if options.keep:
-            tag = split.strings(TAG)
-            errors.check_text(tag, "tag")
-            table = pa.RecordBatch.from_arrays([tag], names=["tag"])
-        rows = Batch(
-            text=text,
-            named_features=_named_features(split, errors),
-            label=label,
-            weight=_weights(split, errors),
-            table=table,
-        )
-        raw = RawBatch(rows, lines.numbers, labels="numeric")
-        yield errors.drop_bad(raw, bad, stream.name)
+def parse(block: LineBlock, errors: RowErrors) -> RawBatch:
+    """The rows of some lines."""
+    split, options = _split(block), errors.options
+    lines = split.lines
+    for row in np.flatnonzero(lines.status):
+        errors.add(row, _REASONS[int(lines.status[row])])
+    table = None
+    if options.keep:
+        tag = split.strings(TAG)
+        errors.check_text(tag, "tag")
+        table = pa.RecordBatch.from_arrays([tag], names=["tag"])
+    rows = Batch(
+        text=string_array(lines.offsets, lines.text),
+        named_features=_named_features(split, errors),
+        label=split.strings(LABEL) if options.labelled else None,
+        weight=_weights(split, errors),
+        table=table,
+    )
+    return errors.good_rows(rows, lines.numbers, "numeric")
 
 
 def _weights(split: _Split, errors: RowErrors) -> NDArray[np.float64] | None:
@@ -395,4 +380,4 @@ def _matches(sample: Sample) -> bool:
     return _LINE.match(sample.line) is not None
 
 
-FORMAT = Format("vw", ("vw",), _matches, read)
+FORMAT = Format("vw", ("vw",), _matches, partial(read_lines, parse))
