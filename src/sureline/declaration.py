@@ -23,8 +23,8 @@ T = TypeVar("T")
 class Flag:
     """How an option is given on the command line.
 
-    `help` and `default` are given where they differ from those of the Python parameter. A `common`
-    one is shown by ``--help``, others by ``--help-all``.
+    `help` and `default` are given where those of the Python parameter do not fit. A `common` one is
+    shown by ``--help``, others by ``--help-all``.
     """
 
     name: str

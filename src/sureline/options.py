@@ -43,11 +43,7 @@ class FeatureOptions:
         low=1,
         high=LONGEST,
         none="no words.",
-        flag=Flag(
-            "--ngrams",
-            "A,B",
-            "Features are sequences of A to B consecutive words; none for no words.",
-        ),
+        flag=Flag("--ngrams", "A,B"),
     )
     chars: tuple[int, int] | None = option(
         None,
@@ -55,17 +51,13 @@ class FeatureOptions:
         low=1,
         high=LONGEST,
         none="no characters.",
-        flag=Flag("--chars", "A,B", "The same for consecutive characters; none for no characters."),
+        flag=Flag("--chars", "A,B"),
     )
     char_scope: Literal["words", "text"] = option(
         "words",
         "Where characters are taken from: 'words', each word with a space before and after it; or "
         "'text', the whole text, with white space as single spaces.",
-        flag=Flag(
-            "--char-scope",
-            "SCOPE",
-            "Take characters within words (words) or across them (text).",
-        ),
+        flag=Flag("--char-scope", "SCOPE"),
     )
     lowercase: bool = option(
         True,
@@ -85,7 +77,7 @@ class FeatureOptions:
         "binary",
         "The value of a feature in a text: 'binary', 1; 'counts', how often it occurs; 'log', 1 + "
         "the logarithm of that.",
-        flag=Flag("--counts", "HOW", "The value of a feature: binary, counts or log."),
+        flag=Flag("--counts", "HOW"),
     )
     normalize: bool = option(
         True,
@@ -96,11 +88,7 @@ class FeatureOptions:
         "vocabulary",
         "'vocabulary': a column for every feature, growing as texts arrive; 'hash': a fixed number "
         "of columns, ``2**bits``, in which features that collide share a weight.",
-        flag=Flag(
-            "--features",
-            "KIND",
-            "A column for each feature (vocabulary), or a fixed number of shared ones (hash).",
-        ),
+        flag=Flag("--features", "KIND"),
     )
     bits: int = option(
         22,
@@ -113,9 +101,7 @@ class FeatureOptions:
         1,
         "With a vocabulary: how many texts must contain a feature before it gets a column.",
         low=1,
-        flag=Flag(
-            "--min-count", "N", "How many texts must contain a feature before it gets a column."
-        ),
+        flag=Flag("--min-count", "N"),
     )
     max_features: int | None = option(
         None,
@@ -123,9 +109,7 @@ class FeatureOptions:
         "quarter is forgotten.",
         low=1,
         none="no limit.",
-        flag=Flag(
-            "--max-features", "N", "The most features to keep; the least certain are forgotten."
-        ),
+        flag=Flag("--max-features", "N"),
     )
 
 

@@ -66,7 +66,8 @@ def flag(
         autocompletion=_completion(choices or complete),
         hidden=hidden,
     )
-    return dataclasses.field(default=default, metadata={"info": info, "choices": choices})
+    metadata = {"info": info, "name": names[0], "choices": choices}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def _completion(offered: Callable[..., Any] | Sequence[str]) -> Callable[..., Any] | None:
@@ -205,8 +206,9 @@ def _build(group: Any, values: Mapping[str, Any]) -> Any:
     for field in dataclasses.fields(group):
         choices, value = field.metadata["choices"], values[field.name]
         if choices and value is not None and value not in choices:
-            name = field.metadata["info"].param_decls[0]
-            raise InvalidParameter(f"{name} must be {any_of(choices)}, got {value!r}")
+            raise InvalidParameter(
+                f"{field.metadata['name']} must be {any_of(choices)}, got {value!r}"
+            )
     return group(**values)
 
 
@@ -222,7 +224,7 @@ def _declared(option: Option, panel: str) -> inspect.Parameter:
     choices = [*option.choices, "none"] if option.optional else option.choices
     info = flag(
         f"{given.name} {given.metavar}",
-        given.help or option.meaning,
+        given.help or _help(option),
         default,
         complete=choices if option.choices else (),
         hidden=not given.common,
@@ -231,6 +233,13 @@ def _declared(option: Option, panel: str) -> inspect.Parameter:
     return _parameter(
         option.name, Annotated[kind if default is not None else kind | None, info], default
     )
+
+
+def _help(option: Option) -> str:
+    """What an option means, in plain text."""
+    meaning = option.meaning.replace("``", "")
+    written = option.kinds[0] is not int  # numbers cannot be written as none
+    return f"{meaning} none: {option.none}" if option.none and written else meaning
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -9,6 +9,8 @@ import typer
 
 from sureline.cli.groups import flag, with_options
 from sureline.cli.options import OUTPUT
+from sureline.cli.paths import check_place
+from sureline.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sureline.model.merge.algebra import How
@@ -39,8 +41,6 @@ def merge(
     options: MergeOptions,
 ) -> None:
     """Merge models that were trained separately, on parts of the data or at different times."""
-    from sureline.errors import InvalidParameter
-
     output, how = options.output, cast("How", options.how)
     if output is None:
         raise InvalidParameter("name the file to write the merged model to: -o MODEL")
@@ -49,7 +49,6 @@ def merge(
 
     from sureline.cli.describe import describe_model, enumerate_classes
     from sureline.cli.model_files import open_model
-    from sureline.cli.paths import check_place
     from sureline.cli.screen import megabytes, named_values, print_json, show
     from sureline.estimators import merge as merge_models
     from sureline.estimators.file import save

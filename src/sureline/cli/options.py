@@ -35,15 +35,13 @@ def complete_rules(incomplete: str) -> list[tuple[str, str]]:
     ]
 
 
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        show_default=False,
-        help="Files, quoted patterns, folders, or - for stdin: CSV, TSV, JSONL, Parquet, Arrow, "
-        "svmlight, fastText or VW lines, plain or compressed by gz, bz2 or zst.",
-    ),
-]
+FILES = typer.Argument(
+    metavar="FILE",
+    show_default=False,
+    help="Files, quoted patterns, folders, or - for stdin: CSV, TSV, JSONL, Parquet, Arrow, "
+    "svmlight, fastText or VW lines, plain or compressed by gz, bz2 or zst.",
+)
+Files = Annotated[list[str], FILES]
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", show_default=False, help="A model that train wrote.")
 ]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from sureline.errors import InvalidParameter
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -52,7 +54,6 @@ def find_rule(name: str, known: dict[str, R]) -> R:
 
     from difflib import get_close_matches
 
-    from sureline.errors import InvalidParameter
     from sureline.rules import batch_rules
 
     if wanted in batch_rules():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sureline.cli.groups import flag, with_options
 from sureline.cli.options import Files, LabelledModelInput, Model, ResultOptions
+from sureline.cli.paths import check_not_an_input, check_place
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,6 @@ def evaluate(
     """
     report = output.report
     if report is not None:
-        from sureline.cli.paths import check_not_an_input, check_place
-
         check_place(report, "--report")
         check_not_an_input(report, "--report", [model])
 

@@ -12,6 +12,7 @@ from sureline.cli.describe import describe_model
 from sureline.cli.model_files import columns_of, open_model
 from sureline.estimators import TextClassifier
 from sureline.estimators.stream import count_features
+from sureline.model.explanation import FeatureWeight
 from sureline.model.file import read, verify
 
 # What a text classifier decides for the online classifier inside it.
@@ -101,37 +102,30 @@ def _run(run: Any) -> dict[str, Any] | None:
 
 
 def _top(model: Any, label: Any, top: int) -> list[dict[str, Any]]:
-    """The features that speak most surely for a class."""
+    """The features that most certainly indicate a class."""
     if isinstance(model, TextClassifier):
-        found = [
-            (each.feature, each.weight, each.variance) for each in model.top_features(label, top)
-        ]
+        features = model.top_features(label, top)
     else:
-        found = _top_numbers(model, label, top)
+        features = _top_numbers(model, label, top)
     return [
         {
-            "feature": feature,
-            "weight": weight,
-            "deviation": None if variance is None else sqrt(variance),
+            "feature": each.feature,
+            "weight": each.weight,
+            "deviation": None if each.variance is None else sqrt(each.variance),
         }
-        for feature, weight, variance in found
-        if weight > 0
+        for each in features
+        if each.weight > 0
     ]
 
 
-def _top_numbers(model: Any, label: Any, top: int) -> list[tuple[str, float, float | None]]:
-    """The same for a model of numbers; of two classes, the first has the second's sign turned."""
-    k, two = model.classes_.tolist().index(label), model.classes_.size == 2
-    weights = model.coef_[0 if model.classes_.size <= 2 else k].astype(np.float64)
-    if two and k == 0:
-        weights = -weights
-    variances = None
-    bound = weights
-    if model.has_variance:
-        variances = model.variance_[0 if model.classes_.size <= 2 else k].astype(np.float64)
-        bound = weights - np.sqrt(variances)
-    best = np.argsort(-bound, kind="stable")[:top]
-    return [
-        (str(j), float(weights[j]), None if variances is None else float(variances[j]))
-        for j in best.tolist()
-    ]
+def _top_numbers(model: Any, label: Any, top: int) -> list[FeatureWeight]:
+    """The same for a model of numbers."""
+    k = model.classes_.tolist().index(label)
+    means, variances = model.model_.weights(np.arange(model.n_features_in_))
+    weights = bound = means[:, k]
+    spread = [None] * len(weights)
+    if variances is not None:
+        bound = weights - np.sqrt(variances[:, k])
+        spread = variances[:, k].tolist()
+    best = np.argsort(-bound, kind="stable")[:top].tolist()
+    return [FeatureWeight(str(j), float(weights[j]), spread[j]) for j in best]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sureline.cli.groups import flag, with_options
 from sureline.cli.options import OUTPUT, Files, Model, ModelInput
+from sureline.cli.paths import check_not_an_input, check_place
+from sureline.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,21 +50,17 @@ def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInp
     The margin is the score of the label (of two classes: its lead over the other), the variance
     shows how uncertain that score is. Probability and variance are empty for rules that keep none.
     """
-    from sureline.cli.predict.writer import choose_kind, make_writer, open_output
+    from sureline.cli.predict.writer import WRITERS, choose_kind, open_output
     from sureline.cli.screen import rate_line, warn_of_bad_rows
-    from sureline.errors import InvalidParameter
 
     path = output.output
     if output.json and output.output_format not in (None, "jsonl"):
         raise InvalidParameter("--json writes JSON lines, so --output-format must be jsonl with it")
     kind = choose_kind(path, "jsonl" if output.json else output.output_format)
     if path is not None and path != "-":
-        from sureline.cli.paths import check_place
-
         check_place(path, "-o")
 
     from sureline.cli.model_files import columns_of, open_model
-    from sureline.cli.paths import check_not_an_input
     from sureline.estimators.stream import predict_batch
 
     loaded, notes = open_model(model)
@@ -78,15 +77,17 @@ def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInp
         check_not_an_input(path, "-o", reader.files)
     on_screen = path in (None, "-") and sys.stdout.isatty()
     with open_output(path) as file, rate_line(not output.quiet and not on_screen) as progress:
-        writer = make_writer(kind, file)
-        rows = 0
-        for batch in reader:
-            predictions = predict_batch(loaded, batch)
-            kept = _kept(batch, reader) if output.keep else {}
-            writer.write(_columns(predictions, loaded.classes_, kept, output))
-            rows += len(batch)
-            progress(rows, reader)
-        writer.close()
+
+        def tables() -> Iterator[pa.RecordBatch]:
+            rows = 0
+            for batch in reader:
+                predictions = predict_batch(loaded, batch)
+                kept = _kept(batch, reader) if output.keep else {}
+                yield _columns(predictions, loaded.classes_, kept, output)
+                rows += len(batch)
+                progress(rows, reader)
+
+        WRITERS[kind](file, tables())
     warn_of_bad_rows(reader.bad)
 
 
@@ -101,15 +102,10 @@ def _columns(
     if output.min_confidence is not None:
         sure = predictions.probability >= output.min_confidence
         labels = [label if known else None for label, known in zip(labels, sure, strict=True)]
-    nothing = pa.nulls(len(labels), pa.float64())
-    made = {
-        "label": pa.array(labels, kind),
-        "probability": nothing
-        if predictions.probability is None
-        else pa.array(predictions.probability),
-        "margin": pa.array(predictions.margin, pa.float64()),
-        "variance": nothing if predictions.variance is None else pa.array(predictions.variance),
-    }
+    made = {"label": pa.array(labels, kind)}
+    for name in ("probability", "margin", "variance"):
+        values = getattr(predictions, name)
+        made[name] = pa.nulls(len(labels), pa.float64()) if values is None else pa.array(values)
     if output.proba:
         for k, each in enumerate(classes.tolist()):
             made[f"probability_{each}"] = pa.array(predictions.probabilities[:, k])
@@ -123,8 +119,6 @@ def _columns(
 
 def _kept(batch: Batch, reader: Reader) -> dict[str, Any]:
     """The columns of the input, the text first."""
-    from sureline.errors import InvalidParameter
-
     if batch.text is None:
         raise InvalidParameter(f"--keep: {batch.source} holds svmlight rows, which have no columns")
     columns = {reader.text_name or "text": batch.text}

@@ -1,4 +1,4 @@
-"""Tables of answers to stdout or a file: CSV, JSON lines or Parquet."""
+"""Tables of predictions to stdout or a file: CSV, JSON lines or Parquet."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -19,16 +19,6 @@ from sureline.errors import DataError, InvalidParameter
 KINDS = {"csv": "csv", "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl"}
 KINDS |= {"parquet": "parquet", "pq": "parquet"}
 GROUP = 2**17  # rows of a Parquet row group
-
-
-class Writer(Protocol):
-    """Writes one batch of columns after the other."""
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        """Write some more rows."""
-
-    def close(self) -> None:
-        """Write what is left."""
 
 
 def choose_kind(output: str | None, asked: str | None) -> str:
@@ -58,89 +48,58 @@ def open_output(path: str | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def make_writer(kind: str, file: IO[bytes]) -> Writer:
-    """A writer of this kind."""
-    if kind == "parquet":
-        return ParquetWriter(file)
-    return CsvWriter(file) if kind == "csv" else JsonWriter(file)
-
-
-class CsvWriter:
+def write_csv(file: IO[bytes], batches: Iterable[pa.RecordBatch]) -> None:
     """Comma-separated, with a header; what is missing is empty."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._names: list[str] | None = None
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        """Write some more rows."""
+    names: list[str] | None = None
+    for rows in batches:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        if self._names is None:
-            self._names = rows.schema.names
-            writer.writerow(self._names)
-        check_names(self._names, rows)
+        if names is None:
+            names = rows.schema.names
+            writer.writerow(names)
+        check_names(names, rows)
         writer.writerows(zip(*(_written(column) for column in rows.columns), strict=True))
-        self._file.write(text.getvalue().encode())
-        self._file.flush()
-
-    def close(self) -> None:
-        """Nothing is left."""
+        file.write(text.getvalue().encode())
+        file.flush()
 
 
-class JsonWriter:
-    """One object a line; what is missing is null."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        """Write some more rows."""
+def write_jsonl(file: IO[bytes], batches: Iterable[pa.RecordBatch]) -> None:
+    """One object per line; what is missing is null."""
+    for rows in batches:
         lines = [json.dumps(row, ensure_ascii=False, default=str) for row in rows.to_pylist()]
-        self._file.write("".join(f"{line}\n" for line in lines).encode())
-        self._file.flush()
-
-    def close(self) -> None:
-        """Nothing is left."""
+        file.write("".join(f"{line}\n" for line in lines).encode())
+        file.flush()
 
 
-class ParquetWriter:
+def write_parquet(file: IO[bytes], batches: Iterable[pa.RecordBatch]) -> None:
     """A Parquet file; rows are gathered into large groups."""
+    import pyarrow.parquet as pq
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._writer: Any = None
-        self._held: list[pa.RecordBatch] = []
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        """Write some more rows."""
-        if self._writer is None:
-            import pyarrow.parquet as pq
-
-            self._writer = pq.ParquetWriter(self._file, rows.schema)
-        elif rows.schema != self._writer.schema:
-            check_names(self._writer.schema.names, rows)
+    writer: Any = None
+    held = list[pa.RecordBatch]()
+    for rows in batches:
+        if writer is None:
+            writer = pq.ParquetWriter(file, rows.schema)
+        elif rows.schema != writer.schema:
+            check_names(writer.schema.names, rows)
             try:
-                rows = rows.cast(self._writer.schema)
+                rows = rows.cast(writer.schema)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as problem:
                 raise DataError(
                     f"a kept column changes its type, which Parquet cannot hold ({problem}); write "
                     "CSV or JSONL instead"
                 ) from None
-        self._held.append(rows)
-        if sum(map(len, self._held)) >= GROUP:
-            self._flush()
+        held.append(rows)
+        if sum(map(len, held)) >= GROUP:
+            writer.write_table(pa.Table.from_batches(held))
+            held = []
+    if held:
+        writer.write_table(pa.Table.from_batches(held))
+    if writer is not None:
+        writer.close()
 
-    def _flush(self) -> None:
-        if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held))
-        self._held = []
 
-    def close(self) -> None:
-        """Write the last rows and the footer."""
-        if self._writer is not None:
-            self._flush()
-            self._writer.close()
+WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 
 
 def check_names(names: list[str], rows: pa.RecordBatch) -> None:
@@ -154,8 +113,8 @@ def check_names(names: list[str], rows: pa.RecordBatch) -> None:
 
 def _written(column: pa.Array) -> list[Any]:
     """The values of a column as CSV has them: true and false are words."""
-    values = column.to_pylist()
+    values: list[Any] = column.to_pylist()
     if pa.types.is_boolean(column.type):
         words = {True: "true", False: "false", None: None}
         return [words[value] for value in values]
-    return list(values)
+    return values

@@ -9,12 +9,12 @@ from typing import Annotated, ClassVar
 import typer
 
 from sureline.cli.groups import flag, with_options
+from sureline.errors import SurelineError
 
 
 def complete_papers(incomplete: str) -> list[tuple[str, str]]:
     """The papers of the default checkout, with their titles."""
     from sureline.cli.reproduce.papers import find_experiments, list_papers
-    from sureline.errors import SurelineError
 
     try:
         papers = list_papers(find_experiments(None))

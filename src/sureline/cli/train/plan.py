@@ -10,7 +10,7 @@ import typer
 
 from sureline.cli.groups import FLAGS, Given, flag
 from sureline.cli.options import LEARNING, LabelledInput, ResultOptions, complete_rules
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, SurelineError
 
 if TYPE_CHECKING:
     from sureline.cli.settings import Settings
@@ -20,7 +20,6 @@ def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
     """``name=`` for every parameter that the chosen rule has."""
     from sureline.cli.rules import find_rule
     from sureline.cli.settings import default_rule, settable
-    from sureline.errors import SurelineError
     from sureline.rules import rules
 
     name = (context.params or {}).get("rule")

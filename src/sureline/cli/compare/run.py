@@ -1,0 +1,130 @@
+"""One comparison: learners, rows, trainings, and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
+
+from sureline.cli.compare.command import COVARIANCES, Input, Learners, Output, Tasks
+from sureline.cli.compare.render import WRITERS, as_csv, as_json, render
+from sureline.cli.compare.results import Results
+from sureline.cli.groups import Given
+from sureline.cli.screen import result_console, show
+from sureline.cli.search import (
+    RuleSettings,
+    check_candidates,
+    check_no_texts,
+    check_text_options,
+    read_dataset,
+    show_progress,
+    split_words,
+    type_class_weights,
+)
+from sureline.data import Batch, sms_spam
+from sureline.data.atomic_write import atomic_write
+from sureline.data.paths import find_files
+from sureline.errors import InvalidParameter
+from sureline.evaluation.search import BASELINES
+from sureline.evaluation.search.candidates import Candidate, baseline_candidates, rule_candidates
+from sureline.evaluation.search.comparison import compare
+from sureline.evaluation.search.dataset import Dataset, Protocol
+from sureline.evaluation.search.trials import Runner
+
+DEMO = "SMS Spam Collection"
+
+
+def run(
+    files: list[str],
+    reading: Input,
+    learners: Learners,
+    tasks: Tasks,
+    features: Given,
+    output: Output,
+) -> None:
+    """Compare all learners on all tasks, and show the results."""
+    start = perf_counter()
+    chosen = RuleSettings.parse(learners.rules, learners.settings)
+    options = {**features.changed, **chosen.texts}
+    check_text_options(options, "compare")
+    candidates = _candidates(chosen, learners)
+    datasets = _read_tasks(files, tasks, reading)
+    test = read_dataset(tasks.test, reading, ", ".join(tasks.test)) if tasks.test else None
+    protocol = Protocol(tasks.name, tasks.folds, learners.passes, tasks.seed, tasks.shuffle)
+    comparisons = []
+    with show_progress(output.quiet) as progress:
+        for dataset in datasets:
+            _check_features(options, dataset)
+            runner = Runner(dataset, options, output.jobs or -1, progress)
+            typed = type_class_weights(candidates, dataset)
+            comparisons.append(compare(runner, typed, protocol, test))
+    _show(Results(comparisons, tasks.describe(), tasks.seed, perf_counter() - start), output)
+
+
+def _candidates(chosen: RuleSettings, learners: Learners) -> list[Candidate]:
+    """The rules and the baselines that take part; all settings are checked."""
+    wanted = tuple(dict.fromkeys(split_words(learners.covariances))) or ("diagonal-kl",)
+    words = [word.lower() for word in split_words(learners.baselines)] or list(BASELINES)
+    if words == ["none"]:
+        words = []
+    _check_words("covariance", wanted, COVARIANCES)
+    _check_words("baseline", words, (*BASELINES, "none"))
+    online = rule_candidates(chosen.names, wanted, chosen.fixed)
+    check_candidates(online)
+    return [*online, *baseline_candidates(dict.fromkeys(words))]
+
+
+def _check_words(what: str, words: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse a word that is not known."""
+    for word in words:
+        if word not in known:
+            raise InvalidParameter(
+                f"--{what}s: there is no {what} {word!r}; there are {', '.join(known)}"
+            )
+
+
+def _read_tasks(files: list[str], tasks: Tasks, reading: Input) -> list[Dataset]:
+    """The rows to compare on, as one task or several."""
+    if tasks.demo:
+        texts, labels = (pa.array(each, pa.large_string()) for each in sms_spam())
+        return [Dataset(DEMO, Batch(text=texts, label=labels))]
+    if not tasks.each:
+        name = Path(files[0]).name if len(files) == 1 else f"{len(files)} inputs"
+        return [read_dataset(files, reading, "stdin" if files == ["-"] else name)]
+    found = find_files(files)
+    stems = [Path(file).name.partition(".")[0] or file for file in found]
+    unique = len(set(stems)) == len(stems)
+    return [
+        read_dataset([file], reading, stem if unique else file)
+        for file, stem in zip(found, stems, strict=True)
+    ]
+
+
+def _check_features(options: dict[str, Any], dataset: Dataset) -> None:
+    """Refuse options of texts that do not fit the rows."""
+    check_no_texts(options, dataset)
+    if options.get("weighting") == "nb" and dataset.classes.size > 2:
+        raise InvalidParameter(
+            f"--weighting nb compares two classes, but {dataset.name} has {dataset.classes.size}; "
+            "choose idf or none"
+        )
+
+
+def _show(results: Results, output: Output) -> None:
+    """Write the files, and print the table."""
+    if output.path is not None:
+        write = as_json if output.path.lower().endswith(".json") else as_csv
+        with atomic_write(output.path) as file:
+            file.write(write(results).encode("utf-8"))
+    if output.plot is not None:
+        from sureline.evaluation.plots import compare_figure
+
+        compare_figure(results.rows(), output.plot)
+    name = "json" if output.json else output.output_format
+    if name != "table":
+        print(WRITERS[name](results), end="")
+    else:
+        show(render(results, result_console().width))
