@@ -139,11 +139,11 @@ def test_a_file_to_judge_on(run):
     base = ("compare", "sms.csv", "--rules", "arow", "--baselines", "none", *QUICK)
     code, out, _ = run(*base, "--test", "test.csv")
     assert code == 0
-    assert f"{ROWS + 30} rows, 30 of them judged" in out
+    assert f"{ROWS + 30} rows, 30 of them for testing" in out
     assert "±" not in out
     assert "Judged on test.csv" in out
     code, out, _ = run(*base, "--protocol", "hold-out")
-    assert f"{ROWS} rows, {ROWS // 5} of them judged" in out
+    assert f"{ROWS} rows, {ROWS // 5} of them for testing" in out
 
 
 @pytest.mark.usefixtures("rows")

@@ -1,6 +1,5 @@
 """The command line: what it prints, where, and the exit codes."""
 
-import dataclasses
 import io
 import json
 import os
@@ -22,7 +21,7 @@ import sureline
 from sureline import TextClassifier
 from sureline.cli import build_app, main, options
 from sureline.cli.demo.render import render
-from sureline.cli.demo.results import Compilations, DemoResults, collect_results
+from sureline.cli.demo.results import Compilations, collect_results
 from sureline.data import FORMATS, LABEL_TYPES, sms_spam
 from sureline.estimators.validation import choose_learner, choose_rule
 from sureline.rules import COVARIANCES, Parameter, Rule, batch_rules, rules
@@ -464,13 +463,13 @@ def test_a_rule_that_meets_one_rival_says_so():
 
 
 @pytest.fixture(scope="module")
-def told() -> tuple[DemoResults, list[str]]:
+def told() -> tuple[dict, list[str]]:
     said = list[str]()
     return collect_results(said.append, perf_counter()), said
 
 
 @pytest.fixture
-def facts(told) -> DemoResults:
+def facts(told) -> dict:
     return told[0]
 
 
@@ -486,12 +485,12 @@ def test_the_demo_says_what_it_is_doing(told):
 
 def test_the_demo_counts_every_message(facts):
     texts, labels = sms_spam()
-    assert facts.labels == {"ham": labels.count("ham"), "spam": labels.count("spam")}
-    assert facts.trained + facts.tested == len(texts)
-    assert facts.spam_tested + facts.ham_tested == facts.tested
-    assert facts.errors == facts.spam_tested - facts.spam_caught + facts.ham_flagged
-    assert (facts.majority, facts.majority_errors) == ("ham", facts.spam_tested)
-    assert facts.passes == 1
+    assert facts["labels"] == {"ham": labels.count("ham"), "spam": labels.count("spam")}
+    assert facts["trained"] + facts["tested"] == len(texts)
+    assert facts["spam_tested"] + facts["ham_tested"] == facts["tested"]
+    assert facts["errors"] == facts["spam_tested"] - facts["spam_caught"] + facts["ham_flagged"]
+    assert (facts["majority"], facts["majority_errors"]) == ("ham", facts["spam_tested"])
+    assert facts["passes"] == 1
 
 
 def test_the_demo_shows_what_a_text_classifier_learns(facts):
@@ -500,55 +499,57 @@ def test_the_demo_shows_what_a_text_classifier_learns(facts):
         texts, labels, test_size=0.3, stratify=labels, random_state=0
     )
     model = sureline.TextClassifier(random_state=0).fit(train, y_train)
-    assert (facts.classifier, facts.rule) == (repr(model), "arow")
-    assert (facts.trained, facts.features) == (len(train), model.n_features_)
-    assert facts.errors == sum(model.predict(test) != y_test)
-    for label, sign, weights in (("spam", 1, facts.for_spam), ("ham", -1, facts.for_ham)):
-        assert [(each.feature, sign * each.weight, each.deviation**2) for each in weights] == [
+    assert (facts["classifier"], facts["rule"]) == (repr(model), "arow")
+    assert (facts["trained"], facts["features"]) == (len(train), model.n_features_)
+    assert facts["errors"] == sum(model.predict(test) != y_test)
+    for label, sign, weights in (("spam", 1, facts["for_spam"]), ("ham", -1, facts["for_ham"])):
+        assert [
+            (each["feature"], sign * each["weight"], each["deviation"] ** 2) for each in weights
+        ] == [
             (each.feature, each.weight, pytest.approx(each.variance))
             for each in model.top_features(label, 6)
         ]
-    told = facts.explanation
-    reasons = model.explain(told.message, top=1000).classes["spam"]
-    assert [(each.text, each.share) for each in told.features] == [
+    told = facts["explanation"]
+    reasons = model.explain(told["message"], top=1000).classes["spam"]
+    assert [(each["text"], each["share"]) for each in told["features"]] == [
         (each.feature, each.share) for each in reasons.features
     ]
-    assert told.probability == model.predict_proba_one(told.message)["spam"]
+    assert told["probability"] == model.predict_proba_one(told["message"])["spam"]
 
 
 def test_the_demo_is_right_about_most_spam(facts):
-    assert facts.errors < facts.majority_errors / 4
-    assert facts.spam_caught > facts.spam_tested / 2
-    assert facts.ham_flagged < facts.ham_tested / 100
+    assert facts["errors"] < facts["majority_errors"] / 4
+    assert facts["spam_caught"] > facts["spam_tested"] / 2
+    assert facts["ham_flagged"] < facts["ham_tested"] / 100
 
 
 def test_the_telling_features_are_ranked_by_what_is_sure(facts):
-    for sign, weights in ((1, facts.for_spam), (-1, facts.for_ham)):
-        sure = [sign * each.weight - each.deviation for each in weights]
+    for sign, weights in ((1, facts["for_spam"]), (-1, facts["for_ham"])):
+        sure = [sign * each["weight"] - each["deviation"] for each in weights]
         assert sure == sorted(sure, reverse=True)
         assert sure[-1] > 0
-        assert all(each.deviation > 0 for each in weights)
-    assert "txt" in [each.feature for each in facts.for_spam]
+        assert all(each["deviation"] > 0 for each in weights)
+    assert "txt" in [each["feature"] for each in facts["for_spam"]]
 
 
 def test_the_explanation_adds_up(facts):
-    told = facts.explanation
+    told = facts["explanation"]
     texts, labels = sms_spam()
-    assert labels[texts.index(told.message)] == told.label == told.prediction == "spam"
-    by_feature = sum(each.share for each in told.features)
-    assert by_feature + told.constant == pytest.approx(told.score, abs=1e-5)
-    assert sum(each.share for each in told.pieces) == pytest.approx(by_feature)
-    assert "".join(each.text for each in told.pieces) == told.message
+    assert labels[texts.index(told["message"])] == told["label"] == told["prediction"] == "spam"
+    by_feature = sum(each["share"] for each in told["features"])
+    assert by_feature + told["constant"] == pytest.approx(told["score"], abs=1e-5)
+    assert sum(each["share"] for each in told["pieces"]) == pytest.approx(by_feature)
+    assert "".join(each["text"] for each in told["pieces"]) == told["message"]
     model = TextClassifier(random_state=0)
     train, _, y, _ = train_test_split(texts, labels, test_size=0.3, stratify=labels, random_state=0)
-    chance = model.fit(train, y).predict_proba_one(told.message)["spam"]
-    assert told.probability == pytest.approx(chance)
-    sizes = np.abs([each.share for each in told.features])
+    chance = model.fit(train, y).predict_proba_one(told["message"])["spam"]
+    assert told["probability"] == pytest.approx(chance)
+    sizes = np.abs([each["share"] for each in told["features"]])
     assert (np.diff(sizes) <= 0).all()
 
 
 def test_the_parts_of_the_time_are_not_more_than_the_whole(facts):
-    *parts, total = dataclasses.astuple(facts.seconds)
+    *parts, total = facts["seconds"].values()
     assert min(parts) >= 0
     assert sum(parts) <= total
 
@@ -556,7 +557,7 @@ def test_the_parts_of_the_time_are_not_more_than_the_whole(facts):
 def test_the_demo_for_machines_tells_the_same_facts_in_every_run(facts):
     code, out = run("demo", "--json")
     assert code == 0
-    assert lasting(json.loads(out)) == lasting(dataclasses.asdict(facts))
+    assert lasting(json.loads(out)) == lasting(facts)
 
 
 def test_the_demo_page(facts):
@@ -567,20 +568,21 @@ def test_the_demo_page(facts):
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 40
     assert lines[0].startswith("SMS Spam Collection: 5,574 real text messages, 747 spam")
-    assert f"  spam caught   {facts.spam_caught} of {facts.spam_tested}" in lines
-    wrong = f"  wrong         {facts.errors} ({facts.errors / facts.tested:.1%}); always predicting"
+    assert f"  spam caught   {facts['spam_caught']} of {facts['spam_tested']}" in lines
+    share = facts["errors"] / facts["tested"]
+    wrong = f"  wrong         {facts['errors']} ({share:.1%}); always predicting"
     assert any(line.startswith(wrong) for line in lines)
-    for each in (*facts.for_spam, *facts.for_ham):
-        assert f"{each.weight:+.2f} ± {each.deviation:.2f}  █" in out
-        assert each.feature in out
-    assert f"probability of spam is {facts.explanation.probability:.1%}" in out
+    for each in (*facts["for_spam"], *facts["for_ham"]):
+        assert f"{each['weight']:+.2f} ± {each['deviation']:.2f}  █" in out
+        assert each["feature"] in out
+    assert f"probability of spam is {facts['explanation']['probability']:.1%}" in out
     assert lines[-2:] == [
-        f"The model is {facts.classifier}.",
-        f"More about its rule: sureline rules {facts.rule}",
+        f"The model is {facts['classifier']}.",
+        f"More about its rule: sureline rules {facts['rule']}",
     ]
 
 
-def rendered(facts: DemoResults, *, coloured: bool, width: int = 80) -> str:
+def rendered(facts: dict, *, coloured: bool, width: int = 80) -> str:
     console = Console(
         file=io.StringIO(),
         width=width,
@@ -593,7 +595,7 @@ def rendered(facts: DemoResults, *, coloured: bool, width: int = 80) -> str:
 
 
 def test_telling_words_are_coloured_or_marked_by_signs(facts):
-    word = max(facts.explanation.pieces, key=lambda piece: piece.share).text
+    word = max(facts["explanation"]["pieces"], key=lambda piece: piece["share"])["text"]
     assert f"*{word}*" in rendered(facts, coloured=False)
     coloured = rendered(facts, coloured=True)
     assert f"*{word}*" not in coloured
@@ -602,28 +604,28 @@ def test_telling_words_are_coloured_or_marked_by_signs(facts):
 
 def test_a_narrow_screen_keeps_the_words_whole(facts):
     narrow = rendered(facts, coloured=False, width=50)
-    for each in (*facts.for_spam, *facts.for_ham):
-        assert f" {each.feature} " in narrow
+    for each in (*facts["for_spam"], *facts["for_ham"]):
+        assert f" {each['feature']} " in narrow
 
 
 def test_words_that_speak_for_ham_are_marked_otherwise(facts):
-    told = facts.explanation
-    turned = [dataclasses.replace(piece, share=-piece.share) for piece in told.pieces]
-    facts = dataclasses.replace(facts, explanation=dataclasses.replace(told, pieces=turned))
-    word = min(turned, key=lambda piece: piece.share).text
+    told = facts["explanation"]
+    turned = [{**piece, "share": -piece["share"]} for piece in told["pieces"]]
+    facts = {**facts, "explanation": {**told, "pieces": turned}}
+    word = min(turned, key=lambda piece: piece["share"])["text"]
     assert f"_{word}_" in rendered(facts, coloured=False)
     assert f"\x1b[1;32m{word}\x1b[0m" in rendered(facts, coloured=True)
 
 
 def test_the_page_tells_a_run_that_compiled_from_one_that_loaded(facts):
-    first = dataclasses.replace(facts, functions_compiled=5)
+    first = {**facts, "functions_compiled": 5}
     assert "compiling 5 functions, as the first run does" in rendered(first, coloured=False)
-    later = dataclasses.replace(facts, functions_compiled=0)
+    later = {**facts, "functions_compiled": 0}
     assert "only the first run compiles them" in rendered(later, coloured=False)
 
 
 def test_a_passes_count_of_several_is_told(facts):
-    several = dataclasses.replace(facts, passes=3)
+    several = {**facts, "passes": 3}
     assert "each read 3 times" in rendered(several, coloured=False)
 
 

@@ -137,8 +137,8 @@ def test_no_texts_and_no_labels(empty):
     [
         ("one text", r"give a list of texts, not one text: \[text\]"),
         (b"bytes", "give a list of texts, not bytes"),
-        ({"a": 1}, "give a list of texts, not a dict"),
-        ({"a"}, "give a list of texts, not a set"),
+        ({"a": 1}, "give a list of texts, not dict"),
+        ({"a"}, "give a list of texts, not set"),
         (5, "give a list of texts, not int"),
         (None, "give a list of texts, not NoneType"),
         (np.array([["a"], ["b"]]), r"not an array of shape \(2, 1\)"),

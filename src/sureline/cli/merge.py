@@ -47,8 +47,7 @@ def merge(
 
     from pathlib import Path
 
-    from sureline.cli.describe import describe_model, enumerate_classes
-    from sureline.cli.model_files import open_model
+    from sureline.cli.model_files import describe_model, enumerate_classes, open_model
     from sureline.cli.screen import megabytes, named_values, print_json, show
     from sureline.estimators import merge as merge_models
     from sureline.estimators.file import save

@@ -1,12 +1,17 @@
-"""Models on disk, with the notes of a command beside them: columns, and the position of a run."""
+"""Models on disk, with the notes of a command beside them, and what a model is in words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sureline.errors import ModelFileError
+from sureline.estimators import TextClassifier
 from sureline.estimators.file import restore
+from sureline.estimators.validation import settings_of
 from sureline.model.file import read
+
+SHOWN = 8  # so many classes are named
 
 
 def open_model(path: str) -> tuple[Any, dict[str, Any]]:
@@ -33,3 +38,20 @@ def columns_of(notes: dict[str, Any]) -> dict[str, Any]:
         for name, kind in kinds.items()
         if isinstance(stored.get(name), kind) and stored[name] != ""
     }
+
+
+def describe_model(model: Any) -> dict[str, Any]:
+    """The kind of a model, its rule and the rule's parameters."""
+    rule, settings = settings_of(getattr(model, "estimator_", model))
+    return {
+        "kind": "texts" if isinstance(model, TextClassifier) else "numbers",
+        "rule": rule.name,
+        "parameters": settings,
+    }
+
+
+def enumerate_classes(classes: Sequence[Any]) -> str:
+    """How many classes there are, and the first few of them."""
+    words = [str(each) for each in classes[:SHOWN]]
+    more = len(classes) - len(words)
+    return f"{len(classes)}: {', '.join(words)}" + (f" and {more} more" if more > 0 else "")

@@ -191,9 +191,9 @@ def check_no_texts(options: Mapping[str, Any], dataset: Dataset) -> None:
         )
 
 
-def describe_rows(rows: int, classes: int, majority: Majority, judged: int | None = None) -> str:
+def describe_rows(rows: int, classes: int, majority: Majority, tested: int | None = None) -> str:
     """How many rows there are, and the error of the most frequent label."""
-    some = "" if judged in (None, rows) else f", {judged:,} of them judged"
+    some = "" if tested in (None, rows) else f", {tested:,} of them for testing"
     return (
         f"{rows:,} rows{some}, {classes} classes; always predicting “{majority.label}” gets "
         f"{majority.error:.2%} wrong"

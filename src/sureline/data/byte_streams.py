@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import stat
 import sys
@@ -78,10 +79,8 @@ def _as_data_error(name: str) -> Iterator[None]:
         raise DataError(f"{name} cannot be read: {said or type(error).__name__}") from None
 
 
-class _Peekable:
+class _Peekable(io.RawIOBase):
     """A binary stream whose next bytes can be examined before they are read."""
-
-    closed = False
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -124,16 +123,6 @@ class _Peekable:
     def readable(self) -> bool:
         """Whether this can be read."""
         return True
-
-    def seekable(self) -> bool:
-        """Whether this can go back."""
-        return False
-
-    def close(self) -> None:
-        """Does nothing: the caller closes the file."""
-
-    def flush(self) -> None:
-        """Does nothing: there is nothing to write."""
 
 
 class ByteStream:

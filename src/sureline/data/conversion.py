@@ -52,8 +52,6 @@ def as_text(X: Any) -> pa.LargeStringArray:
     if isinstance(X, str | bytes | bytearray):
         what = "one text" if isinstance(X, str) else "bytes"
         raise InvalidParameter(f"give a list of texts, not {what}: [text]")
-    if isinstance(X, Mapping | Set):
-        raise InvalidParameter(f"give a list of texts, not a {type(X).__name__}")
     if isinstance(X, np.ndarray):
         return _text_from_numpy(X)
     array = _from_arrow_interface(X, "texts")
@@ -88,8 +86,6 @@ def as_labels(y: Any) -> NDArray[Any]:
         array = y
     elif isinstance(y, str | bytes | bytearray):
         raise InvalidParameter("give a list of labels, one per row, not one label")
-    elif isinstance(y, Mapping | Set):
-        raise InvalidParameter(f"give a list of labels, one per row, not a {type(y).__name__}")
     else:
         found = None if isinstance(y, list | tuple) else _from_arrow_interface(y, "labels")
         if found is not None:
@@ -108,8 +104,8 @@ def as_labels(y: Any) -> NDArray[Any]:
 
 
 def _as_list(values: Any, what: str) -> list[Any]:
-    """The values of an iterable."""
-    if not isinstance(values, Iterable):
+    """The values of an iterable in which they have an order."""
+    if not isinstance(values, Iterable) or isinstance(values, Mapping | Set):
         raise InvalidParameter(f"give a list of {what}, not {type(values).__name__}")
     return list(values)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import sqrt
 from time import perf_counter
 from typing import Any
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from sureline.cli.describe import describe_model
 from sureline.cli.explain.results import cut_into_pieces
+from sureline.cli.model_files import describe_model
 from sureline.data import sms_spam
 from sureline.estimators import TextClassifier
 from sureline.kernels.numba_internals import event
@@ -28,91 +27,6 @@ SPAM, HAM = "spam", "ham"
 # The message to explain: caught, but less surely than most, and short enough to read.
 QUANTILE = 0.25
 READABLE = range(60, 141)
-
-
-@dataclass(frozen=True)
-class Weight:
-    """A word or a pair of words, its weight and how unsure the model is of it.
-
-    Positive weights speak for spam, negative ones for ham.
-    """
-
-    feature: str
-    weight: float
-    deviation: float
-
-
-@dataclass(frozen=True)
-class Share:
-    """What a feature of the explained message, or a piece of its text, adds to the score."""
-
-    text: str
-    share: float
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A test message and where its score comes from: the features' shares and the constant."""
-
-    message: str
-    label: str
-    prediction: str
-    probability: float
-    score: float
-    deviation: float
-    constant: float
-    features: list[Share]
-    pieces: list[Share]
-
-
-@dataclass(frozen=True)
-class Seconds:
-    """How long each part took."""
-
-    loading: float
-    compiling: float
-    learning: float
-    predicting: float
-    total: float
-
-
-@dataclass(frozen=True)
-class DemoResults:
-    """All that the demonstration shows."""
-
-    data: str
-    labels: dict[str, int]
-    classifier: str
-    rule: str
-    passes: int
-    features: int
-    trained: int
-    tested: int
-    errors: int
-    majority: str
-    majority_errors: int
-    spam_tested: int
-    spam_caught: int
-    ham_tested: int
-    ham_flagged: int
-    for_spam: list[Weight]
-    for_ham: list[Weight]
-    explanation: Explanation
-    functions_compiled: int
-    seconds: Seconds
-
-
-class Stopwatch:
-    """Measures the time between laps."""
-
-    def __init__(self, started: float) -> None:
-        self._last = started
-
-    def lap(self) -> float:
-        """The seconds since the last lap."""
-        now = perf_counter()
-        self._last, seconds = now, now - self._last
-        return seconds
 
 
 class Compilations(event.Listener):
@@ -131,14 +45,13 @@ class Compilations(event.Listener):
         """Numba has compiled a function."""
 
 
-def collect_results(say: Callable[[str], None], started: float) -> DemoResults:
+def collect_results(say: Callable[[str], None], started: float) -> dict[str, Any]:
     """Learn, test and explain; `say` is called with what is being done."""
-    watch = Stopwatch(started)
     texts, labels = sms_spam()
     train, test, y_train, y_test = train_test_split(
         texts, np.array(labels), test_size=TEST_SHARE, stratify=labels, random_state=SEED
     )
-    loading = watch.lap()
+    laps = [started, perf_counter()]
 
     # A few messages, enough for the vocabulary to grow, take every compiled function through its
     # first call.
@@ -148,47 +61,51 @@ def collect_results(say: Callable[[str], None], started: float) -> DemoResults:
         model.fit(train[:FEW], y_train[:FEW]).predict(train[:FEW])
         _strongest(model, SPAM)
         _explain(model, train[0], SPAM)
-    compiling = watch.lap()
+    laps.append(perf_counter())
 
     say("learning")
     model.fit(train, y_train)
-    learning = watch.lap()
+    laps.append(perf_counter())
     predicted = model.predict(test)
-    predicting = watch.lap()
+    laps.append(perf_counter())
 
     [(majority, _)] = Counter(y_train.tolist()).most_common(1)
     spam, flagged = y_test == SPAM, predicted == SPAM
     probability = model.predict_proba(test)[:, model.classes_.tolist().index(SPAM)]
     chosen = _choose(test, probability, spam & flagged)
-    return DemoResults(
-        data="SMS Spam Collection",
-        labels=dict(Counter(labels)),
-        classifier=repr(model),
-        rule=describe_model(model)["rule"],
-        passes=model.n_iter_,
-        features=model.n_features_,
-        trained=len(train),
-        tested=len(test),
-        errors=int((predicted != y_test).sum()),
-        majority=majority,
-        majority_errors=int((y_test != majority).sum()),
-        spam_tested=int(spam.sum()),
-        spam_caught=int((spam & flagged).sum()),
-        ham_tested=int((~spam).sum()),
-        ham_flagged=int((~spam & flagged).sum()),
-        for_spam=_strongest(model, SPAM),
-        for_ham=_strongest(model, HAM),
-        explanation=_explain(model, test[chosen], str(y_test[chosen])),
-        functions_compiled=compilations.count,
-        seconds=Seconds(loading, compiling, learning, predicting, perf_counter() - started),
-    )
+    parts = ("loading", "compiling", "learning", "predicting")
+    return {
+        "data": "SMS Spam Collection",
+        "labels": dict(Counter(labels)),
+        "classifier": repr(model),
+        "rule": describe_model(model)["rule"],
+        "passes": model.n_iter_,
+        "features": model.n_features_,
+        "trained": len(train),
+        "tested": len(test),
+        "errors": int((predicted != y_test).sum()),
+        "majority": majority,
+        "majority_errors": int((y_test != majority).sum()),
+        "spam_tested": int(spam.sum()),
+        "spam_caught": int((spam & flagged).sum()),
+        "ham_tested": int((~spam).sum()),
+        "ham_flagged": int((~spam & flagged).sum()),
+        "for_spam": _strongest(model, SPAM),
+        "for_ham": _strongest(model, HAM),
+        "explanation": _explain(model, test[chosen], str(y_test[chosen])),
+        "functions_compiled": compilations.count,
+        "seconds": {
+            **dict(zip(parts, np.diff(laps).tolist(), strict=True)),
+            "total": perf_counter() - started,
+        },
+    }
 
 
-def _strongest(model: TextClassifier, label: str) -> list[Weight]:
-    """The features that speak most for a class, even if each weight is off by its deviation."""
+def _strongest(model: TextClassifier, label: str) -> list[dict[str, Any]]:
+    """The features that most certainly indicate a class; weights for ham are negative."""
     sign = 1.0 if label == SPAM else -1.0
     return [
-        Weight(each.feature, sign * each.weight, sqrt(each.variance))
+        {"feature": each.feature, "weight": sign * each.weight, "deviation": sqrt(each.variance)}
         for each in model.top_features(label, TOP)
         if each.variance is not None
     ]
@@ -202,20 +119,20 @@ def _choose(texts: list[str], probability: NDArray[Any], caught: NDArray[np.bool
     return int(candidates[np.argmin(abs(probability[candidates] - goal))])
 
 
-def _explain(model: TextClassifier, message: str, label: str) -> Explanation:
+def _explain(model: TextClassifier, message: str, label: str) -> dict[str, Any]:
     """Where the score of a message comes from, by feature and by piece of text."""
     explained = model.explain(message, top=EVERY)
     (mean,), (variance,) = model.decision_distribution([message])
     reasons = explained.classes[SPAM]
     pieces, _ = cut_into_pieces(message, reasons.features)
-    return Explanation(
-        message=message,
-        label=label,
-        prediction=explained.label,
-        probability=model.predict_proba_one(message)[SPAM],
-        score=float(mean),
-        deviation=sqrt(variance),
-        constant=reasons.constant,
-        features=[Share(each.feature, each.share) for each in reasons.features],
-        pieces=[Share(piece.text, piece.share) for piece in pieces],
-    )
+    return {
+        "message": message,
+        "label": label,
+        "prediction": explained.label,
+        "probability": model.predict_proba_one(message)[SPAM],
+        "score": float(mean),
+        "deviation": sqrt(variance),
+        "constant": reasons.constant,
+        "features": [{"text": each.feature, "share": each.share} for each in reasons.features],
+        "pieces": [{"text": each.text, "share": each.share} for each in pieces],
+    }

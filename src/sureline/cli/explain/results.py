@@ -26,20 +26,6 @@ FEATURE = re.compile(r"(\d+):(\S+)", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A feature of the text: its weight, how unsure the model is of it, what it adds to the score.
-
-    `deviation` is None for rules that keep no variances.
-    """
-
-    feature: str
-    share: float
-    value: float
-    weight: float
-    deviation: float | None
-
-
-@dataclass(frozen=True)
 class Piece:
     """A word, or the text between words, with its part of the shares of its features.
 
@@ -51,53 +37,42 @@ class Piece:
     unsure: bool = False
 
 
-@dataclass(frozen=True)
-class Reasons:
-    """All that an explanation shows; `predicted` is the label that the model gives the text."""
+def find_reasons(model: Any, text: str, label: str | None, top: int) -> dict[str, Any]:
+    """Why a text, or a line of numbers, has its score for a class: by default, the predicted one.
 
-    text: str
-    label: Any
-    predicted: Any
-    probability: float | None
-    score: float
-    deviation: float | None
-    constant: float
-    rest: float
-    features: list[Feature]
-    pieces: list[Piece]
-    unplaced: float
-
-
-def find_reasons(model: Any, text: str, label: str | None, top: int) -> Reasons:
-    """Why a text, or a line of numbers, has its score for a class."""
+    Deviations are None for rules that keep no variances.
+    """
     wanted = None if label is None else _class_named(label, model.classes_)
     if isinstance(model, TextClassifier):
         explained = model.explain(text, top=2**31)
     else:
         explained = _explain_numbers(model, text)
-    predicted = explained.label
-    chosen = predicted if wanted is None else wanted
+    chosen = explained.label if wanted is None else wanted
     reasons = explained.classes[chosen]
-    chance = reasons.probability
     ranked = sorted(reasons.features, key=lambda each: -abs(each.share))
     pieces, placed = cut_into_pieces(text, reasons.features)
-    shares = sum(each.share for each in ranked)
-    return Reasons(
-        text=text,
-        label=chosen,
-        predicted=predicted,
-        probability=chance,
-        score=reasons.score,
-        deviation=_root(reasons.variance),
-        constant=reasons.constant,
-        rest=reasons.rest + sum(each.share for each in ranked[top:]),
-        features=[
-            Feature(each.feature, each.share, each.value, each.weight, _root(each.variance))
+    return {
+        "text": text,
+        "label": chosen,
+        "predicted": explained.label,
+        "probability": reasons.probability,
+        "score": reasons.score,
+        "deviation": _root(reasons.variance),
+        "constant": reasons.constant,
+        "rest": reasons.rest + sum(each.share for each in ranked[top:]),
+        "features": [
+            {
+                "feature": each.feature,
+                "share": each.share,
+                "value": each.value,
+                "weight": each.weight,
+                "deviation": _root(each.variance),
+            }
             for each in ranked[:top]
         ],
-        pieces=pieces,
-        unplaced=shares - placed,
-    )
+        "pieces": pieces,
+        "unplaced": sum(each.share for each in ranked) - placed,
+    }
 
 
 def is_unsure(weight: float, deviation: float | None) -> bool:

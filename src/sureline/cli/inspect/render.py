@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sureline.cli.describe import enumerate_classes
+from sureline.cli.model_files import enumerate_classes
 from sureline.cli.screen import grid, indented, listing, megabytes, named_values, percent
 
 STRONG = "bold"

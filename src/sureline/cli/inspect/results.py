@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sureline.cli.describe import describe_model
-from sureline.cli.model_files import columns_of, open_model
+from sureline.cli.model_files import columns_of, describe_model, open_model
 from sureline.estimators import TextClassifier
 from sureline.estimators.stream import count_features
 from sureline.model.explanation import FeatureWeight

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from sureline.cli.groups import flag, with_options
-from sureline.errors import SurelineError
+from sureline.errors import InvalidParameter, SurelineError
 
 
 def complete_papers(incomplete: str) -> list[tuple[str, str]]:
@@ -75,7 +75,7 @@ def reproduce(
     """
     from json import dumps
 
-    from sureline.cli.reproduce.papers import find_experiments, find_paper, list_papers
+    from sureline.cli.reproduce.papers import find_experiments, list_papers, read_results, run_paper
 
     folder = find_experiments(options.experiments)
     papers = list_papers(folder)
@@ -87,10 +87,9 @@ def reproduce(
 
         show(named_values(papers))
         return
-    find_paper(paper, papers, folder)
-
-    from sureline.cli.reproduce.papers import read_results, run_paper
-
+    if paper not in papers:
+        known = ", ".join(papers) or "none"
+        raise InvalidParameter(f"there is no paper {paper!r} in {folder}; there are: {known}")
     words = [word for each in options.table or () for word in ("--table", each)]
     for name, given in (("--data", options.data), ("--output", options.output)):
         if given is not None:

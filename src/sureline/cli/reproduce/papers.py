@@ -61,13 +61,6 @@ def list_papers(folder: Path) -> dict[str, str]:
     return papers
 
 
-def find_paper(name: str, papers: dict[str, str], folder: Path) -> None:
-    """Refuse a paper that there is not, and name those that there are."""
-    if name not in papers:
-        known = ", ".join(papers) or "none"
-        raise InvalidParameter(f"there is no paper {name!r} in {folder}; there are: {known}")
-
-
 def run_paper(name: str, folder: Path, options: list[str], quiet: bool = False) -> int:
     """Run a paper's run.py in a process of its own, and return its exit code.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -169,7 +168,7 @@ class Checkpoint:
         """The model and the position; the random generator is put where it was."""
         model, notes = open_model(str(self.path))
         stored = notes.get("run")
-        if not isinstance(stored, dict):
+        if not isinstance(stored, dict) or not isinstance(stored.get("options"), dict):
             raise ModelFileError(
                 f"{self.path} is a model, but no checkpoint; leave out --resume, or use --continue "
                 "to train it further"
@@ -186,24 +185,15 @@ class Checkpoint:
 
 def describe_inputs(files: list[str]) -> list[list[Any]]:
     """The names and sizes of the files of a run; a stream has no size."""
-    found = list[list[Any]]()
-    for file in files:
-        path = Path(file)
-        size = path.stat().st_size if path.is_file() else None
-        found.append([path.name, size])
-    return found
+    paths = [Path(file) for file in files]
+    return [[path.name, path.stat().st_size if path.is_file() else None] for path in paths]
 
 
 def check_same_run(
-    path: str | os.PathLike[str],
-    stored: Mapping[str, Any],
-    options: Mapping[str, Any],
-    inputs: list[list[Any]],
+    path: str, stored: Mapping[str, Any], options: Mapping[str, Any], inputs: list[list[Any]]
 ) -> None:
     """Refuse to continue from a checkpoint of another run, and say what differs."""
-    before = stored.get("options")
-    if not isinstance(before, dict):
-        raise ModelFileError(f"{path} is a model, but no checkpoint; leave out --resume")
+    before = stored["options"]
     for name in sorted({*options, *before} - set(FREE)):
         if options.get(name) != before.get(name):
             raise InvalidParameter(

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from sureline.cli.describe import describe_model, enumerate_classes
+from sureline.cli.model_files import describe_model, enumerate_classes
 from sureline.cli.screen import megabytes, named_values, rounded
 from sureline.cli.train.run import Training
 from sureline.estimators.stream import count_features

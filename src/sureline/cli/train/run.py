@@ -76,12 +76,9 @@ class Training:
             try:
                 self._learn_passes()
             except KeyboardInterrupt:
-                self.progress.end()
                 raise Interrupted(self._save_interrupted()) from None
-            except BaseException:
+            finally:
                 self.progress.end()
-                raise
-            self.progress.end()
             stream = self._finish()
             with self.interrupt.deferred():
                 self._note_error(stream)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -20,16 +22,20 @@ from sureline.cli.search import (
     show_progress,
     type_class_weights,
 )
+from sureline.cli.settings import settable
 from sureline.cli.tune.command import Learners, Output, TuneProtocol
 from sureline.cli.tune.render import render
-from sureline.cli.tune.results import Results, train_command
+from sureline.cli.values import write_value
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
+from sureline.evaluation import majority_baseline
 from sureline.evaluation.search.candidates import Candidate, rule_candidates
 from sureline.evaluation.search.dataset import Dataset, Protocol
-from sureline.evaluation.search.halving import tune
+from sureline.evaluation.search.halving import Tried, tune
 from sureline.evaluation.search.trials import Runner
 from sureline.rules import rules
+
+MODEL = "model.sureline"
 
 
 def run(
@@ -59,20 +65,24 @@ def run(
         runner = Runner(dataset, options, output.jobs or -1, progress)
         found = tune(runner, candidates, protocol, learners.halving)
     given = [*files, *reading.words, *texts.words]
-    results = Results(
-        dataset=dataset,
-        tried=found.tried,
-        failures={**refused, **found.failures},
-        protocol=evaluation.describe(learners.passes),
-        seed=evaluation.seed,
-        seconds=perf_counter() - start,
-        command=train_command(given, learners.settings or (), found.tried[0], protocol),
-    )
+    majority = majority_baseline(dataset.labels)
+    results = {
+        "rows": len(dataset),
+        "classes": int(dataset.classes.size),
+        "majority": majority.label,
+        "majority_error": majority.error,
+        "protocol": evaluation.describe(learners.passes),
+        "seed": evaluation.seed,
+        "seconds": round(perf_counter() - start, 1),
+        "command": train_command(given, learners.settings or (), found.tried[0], protocol),
+        "tried": [each._asdict() for each in found.tried],
+        "left_out": {**refused, **found.failures},
+    }
     if output.json:
-        print_json(results.as_dict())
+        print_json(results)
         return
-    show(render(results, output.top))
-    print(f"\n{results.command}")  # not wrapped, so that it can be copied
+    show(render(results, dataset.name, output.top))
+    print(f"\n{results['command']}")  # not wrapped, so that it can be copied
 
 
 def _candidates(
@@ -130,3 +140,24 @@ def _able(candidates: list[Candidate], dataset: Dataset) -> tuple[list[Candidate
         )
     why = f"cannot learn from a weight of {heaviest:g}, only from 0 to 1"
     return able, dict.fromkeys(names, why)
+
+
+def train_command(
+    given: Sequence[str], pairs: Sequence[str], best: Tried, protocol: Protocol
+) -> str:
+    """The command line that trains a rule with these settings on the same rows.
+
+    `given` has the files and the options that training takes as well, `pairs` the values of
+    ``--set``.
+    """
+    words = ["sureline", "train", *given, "--rule", best.rule]
+    known = settable(rules()[best.rule])
+    for pair in pairs:
+        if pair.partition("=")[0].strip() in known:
+            words += ["--set", pair]
+    for name, value in best.settings.items():
+        words += ["--set", f"{name}={write_value(value)}"]
+    words += ["--passes", str(best.passes), "--seed", str(protocol.seed)]
+    if not protocol.shuffle:
+        words.append("--no-shuffle")
+    return shlex.join([*words, "-o", MODEL])

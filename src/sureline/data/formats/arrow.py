@@ -10,7 +10,7 @@ from sureline.data.arrow_arrays import count_bytes
 from sureline.data.bad_rows import BadRows
 from sureline.data.byte_streams import ByteStream
 from sureline.data.columns import SelectedColumns, select_columns
-from sureline.data.formats import Format, Sample
+from sureline.data.formats import Format
 from sureline.data.formats.tables import TableRows, read_rows, rows_per_batch
 from sureline.data.raw_batch import RawBatch
 from sureline.data.read_options import ReadOptions
@@ -77,9 +77,10 @@ def _validate(column: pa.Array) -> None:
     column.validate(full=True)
 
 
-def _matches(sample: Sample) -> bool:
-    """Whether a file begins as an Arrow file or stream does."""
-    return sample.head.startswith((_FILE, _STREAM))
-
-
-FORMAT = Format("arrow", ("arrow", "arrows", "feather", "ipc"), _matches, read, has_columns=True)
+FORMAT = Format(
+    name="arrow",
+    extensions=("arrow", "arrows", "feather", "ipc"),
+    matches=lambda sample: sample.head.startswith((_FILE, _STREAM)),
+    read=read,
+    has_columns=True,
+)

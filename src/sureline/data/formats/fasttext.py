@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.data.batch import Batch
-from sureline.data.formats import Format, Sample
+from sureline.data.formats import Format
 from sureline.data.formats.byte_scan import (
     NEWLINE,
     RETURN,
@@ -134,9 +134,9 @@ def _report_labels(errors: RowErrors, row: int, count: int) -> None:
     )
 
 
-def _matches(sample: Sample) -> bool:
-    """Whether a first line begins with a label."""
-    return sample.line.startswith(PREFIX)
-
-
-FORMAT = Format("fasttext", ("fasttext", "ft"), _matches, partial(read_lines, parse))
+FORMAT = Format(
+    name="fasttext",
+    extensions=("fasttext", "ft"),
+    matches=lambda sample: sample.line.startswith(PREFIX),
+    read=partial(read_lines, parse),
+)

@@ -20,7 +20,7 @@ from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch
 from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.columns import SelectedColumns, select_columns
-from sureline.data.formats import Format, Sample
+from sureline.data.formats import Format
 from sureline.data.formats.line_blocks import LineBlock, line_bounds, read_line_blocks
 from sureline.data.labels import AS_TEXT
 from sureline.data.raw_batch import NAME_ENCODING, RawBatch, RowErrors
@@ -297,9 +297,10 @@ def _shorten(value: Any) -> str:
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
 
-def _matches(sample: Sample) -> bool:
-    """Whether a file begins with an object."""
-    return sample.line.startswith(b"{")
-
-
-FORMAT = Format("jsonl", ("jsonl", "ndjson", "json"), _matches, read, has_columns=True)
+FORMAT = Format(
+    name="jsonl",
+    extensions=("jsonl", "ndjson", "json"),
+    matches=lambda sample: sample.line.startswith(b"{"),
+    read=read,
+    has_columns=True,
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sureline.data.bad_rows import BadRows
 from sureline.data.byte_streams import ByteStream
 from sureline.data.columns import select_columns
-from sureline.data.formats import Format, Sample
+from sureline.data.formats import Format
 from sureline.data.formats.tables import TableRows, read_rows, rows_per_batch
 from sureline.data.raw_batch import RawBatch
 from sureline.data.read_options import ReadOptions
@@ -44,9 +44,10 @@ def _tables(stream: ByteStream, options: ReadOptions) -> Iterator[TableRows]:
             yield TableRows(columns, arrays, batch.num_rows)
 
 
-def _matches(sample: Sample) -> bool:
-    """Whether a file begins with the magic bytes of Parquet."""
-    return sample.head.startswith(b"PAR1")
-
-
-FORMAT = Format("parquet", ("parquet", "pq"), _matches, read, has_columns=True)
+FORMAT = Format(
+    name="parquet",
+    extensions=("parquet", "pq"),
+    matches=lambda sample: sample.head.startswith(b"PAR1"),
+    read=read,
+    has_columns=True,
+)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data.batch import Batch
-from sureline.data.formats import Format, Sample
+from sureline.data.formats import Format
 from sureline.data.formats.byte_scan import (
     NEWLINE,
     NUMBER,
@@ -208,11 +208,9 @@ def parse(block: LineBlock, errors: RowErrors) -> RawBatch:
     return errors.good_rows(Batch(matrix=matrix, label=label), lines.numbers[:rows], "numeric")
 
 
-def _matches(sample: Sample) -> bool:
-    """Whether a first line holds only a label and features."""
-    return _LINE.match(sample.line) is not None
-
-
 FORMAT = Format(
-    "svmlight", ("svm", "svmlight", "libsvm", "tf"), _matches, partial(read_lines, parse)
+    name="svmlight",
+    extensions=("svm", "svmlight", "libsvm", "tf"),
+    matches=lambda sample: _LINE.match(sample.line) is not None,
+    read=partial(read_lines, parse),
 )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sureline.data.arrow_arrays import string_array
 from sureline.data.batch import Batch, NamedFeatures
-from sureline.data.formats import Format, Sample
+from sureline.data.formats import Format
 from sureline.data.formats.byte_scan import (
     NEWLINE,
     NUMBER,
@@ -375,9 +375,9 @@ def _feature_names(block: LineBlock, bounds: NDArray[np.int64]) -> pa.LargeStrin
     return string_array(offsets, out)
 
 
-def _matches(sample: Sample) -> bool:
-    """Whether a first line has a label, weights and a tag, or none of them, before a bar."""
-    return _LINE.match(sample.line) is not None
-
-
-FORMAT = Format("vw", ("vw",), _matches, partial(read_lines, parse))
+FORMAT = Format(
+    name="vw",
+    extensions=("vw",),
+    matches=lambda sample: _LINE.match(sample.line) is not None,
+    read=partial(read_lines, parse),
+)
