@@ -167,7 +167,7 @@ def test_the_command_line_has_the_flag_with_its_default_and_its_sentence(group, 
     if isinstance(parameter.default, str):
         expected = write_value(expected)
     assert parameter.default == expected
-    assert parameter.help == (flag.help or option.meaning)
+    assert parameter.help.startswith(flag.help or option.meaning.replace("``", ""))
 
 
 def test_what_has_no_flag_is_set_by_name():

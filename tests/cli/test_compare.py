@@ -141,7 +141,7 @@ def test_a_file_to_judge_on(run):
     assert code == 0
     assert f"{ROWS + 30} rows, 30 of them for testing" in out
     assert "±" not in out
-    assert "Judged on test.csv" in out
+    assert "Evaluated on test.csv" in out
     code, out, _ = run(*base, "--protocol", "hold-out")
     assert f"{ROWS} rows, {ROWS // 5} of them for testing" in out
 
@@ -257,17 +257,13 @@ def test_numbers_are_compared_on_too(run, tmp_path, monkeypatch):
 
 
 def test_the_messages_that_come_along_can_be_compared_on(run, monkeypatch):
-    monkeypatch.setattr(command, "_demo_rows", lambda: dataset(name=command.DEMO))
+    monkeypatch.setattr("sureline.cli.compare.run.sms_spam", lambda: (TEXTS[:ROWS], LABELS[:ROWS]))
     code, out, err = run(
         "compare", "--demo", "--rules", "pa", "--baselines", "none", "--jobs", "1", "--folds", "2"
     )
     assert code == 0
     assert out.startswith(f"SMS Spam Collection: {ROWS} rows")
     assert err.splitlines() == ["sureline: tuning: 1 trainings", "sureline: testing: 2 trainings"]
-
-
-def test_the_demo_is_all_messages():
-    assert len(command._demo_rows()) == len(TEXTS)
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ def test_other_protocols(run, protocol):
     judged = ROWS // 5 if protocol == "hold-out" else ROWS
     assert re.search(rf"^1 +pa-ii +[\d.]+ +{judged} ", out, re.M)
     words = "a random fifth" if protocol == "hold-out" else "3 stratified folds"
-    assert f"Judged on {words}" in " ".join(out.split())
+    assert f"Evaluated on {words}" in " ".join(out.split())
 
 
 def test_rules_that_need_weights_up_to_one_are_left_out_where_there_are_larger(
