@@ -1,5 +1,6 @@
 """Checkpoints: a run that is killed or interrupted ends with the model of an undisturbed one."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -264,7 +265,7 @@ def test_positions_survive_json():
     rng = np.random.RandomState(5)
     rng.rand(7)
     here = Position(1, 2, 3, 0, random_state(rng), [4, 5], [1, 1, 0], None)
-    read_back = Position.from_json(json.loads(json.dumps(here.as_json())))
+    read_back = Position.from_json(json.loads(json.dumps(dataclasses.asdict(here))))
     assert read_back == here
     other = np.random.RandomState(0)
     set_random_state(other, read_back.random)

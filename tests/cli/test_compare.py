@@ -14,9 +14,8 @@ from time import sleep
 import numpy as np
 import pytest
 from cli_runs import command as run_as
-from messages import LABELS, ROWS, TEXTS, dataset, write_rows
+from messages import LABELS, ROWS, TEXTS, write_rows
 
-from sureline.data import FORMATS
 from sureline.rules import COVARIANCES
 
 pytest_plugins = ["cli_fixtures"]
@@ -36,7 +35,6 @@ def rows(tmp_path, monkeypatch):
 
 def test_the_lists_for_help_and_completion_are_complete():
     assert command.COVARIANCES == COVARIANCES
-    assert command.INPUT_FORMATS == FORMATS
 
 
 @pytest.mark.usefixtures("rows")

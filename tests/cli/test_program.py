@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 
 import sureline
 from sureline import TextClassifier
-from sureline.cli import build_app, main, options
+from sureline.cli import build_app, main
 from sureline.cli.demo.render import render
 from sureline.cli.demo.results import Compilations, collect_results
-from sureline.data import FORMATS, LABEL_TYPES, sms_spam
+from sureline.data import sms_spam
 from sureline.estimators.validation import choose_learner, choose_rule
 from sureline.rules import COVARIANCES, Parameter, Rule, batch_rules, rules
 
@@ -101,11 +101,6 @@ def test_help_shows_few_options_again_after_all_were_shown():
     assert "--encoding" not in run("train", "--help")[1]
     assert "--encoding" in run("train", "--help-all")[1]
     assert "--encoding" not in run("train", "--help")[1]
-
-
-def test_the_lists_for_help_and_completion_are_those_of_the_other_rooms():
-    assert options.FORMATS == FORMATS
-    assert options.LABEL_TYPES == LABEL_TYPES
 
 
 def complete(words: str, monkeypatch, capsys) -> list[str]:

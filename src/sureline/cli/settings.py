@@ -98,11 +98,6 @@ class Settings:
         return estimator, texts
 
 
-def default_rule() -> Rule:
-    """The rule that is trained unless another is named."""
-    return choose_rule(default_estimator())
-
-
 def settable(rule: Rule) -> dict[str, Any]:
     """The parameters that ``--set`` takes for a rule, with their types."""
     cls: Any = classifier_for(rule.name)

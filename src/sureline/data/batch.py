@@ -256,22 +256,21 @@ def _concatenate_features(batches: list[Batch]) -> NamedFeatures | None:
 
 def _stack(matrices: list[Any]) -> Any:
     """Sparse rows one below the other, as wide as the widest."""
-    from scipy.sparse import csr_array
+    from scipy.sparse import vstack
 
-    starts = np.cumsum([0] + [m.nnz for m in matrices])
-    ends = [m.indptr[1:] + at for m, at in zip(matrices, starts[:-1], strict=True)]
-    indptr = np.concatenate([[0], *ends])
-    shape = (sum(m.shape[0] for m in matrices), max(m.shape[1] for m in matrices))
-    data = np.concatenate([m.data for m in matrices])
-    indices = np.concatenate([m.indices for m in matrices])
-    return csr_array((data, indices, indptr), shape=shape)
+    width = max(matrix.shape[1] for matrix in matrices)
+    return vstack([_resized(matrix, width) for matrix in matrices], format="csr")
 
 
 def _narrow(matrix: Any) -> Any:
     """Sparse rows, as wide as their largest index needs and at least 1."""
+    return _resized(matrix, int(matrix.indices.max()) + 1 if matrix.nnz else 1)
+
+
+def _resized(matrix: Any, width: int) -> Any:
+    """The same sparse rows with so many columns, without a copy."""
     from scipy.sparse import csr_array
 
-    width = int(matrix.indices.max()) + 1 if matrix.nnz else 1
     if width == matrix.shape[1]:
         return matrix
     arrays = (matrix.data, matrix.indices, matrix.indptr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,9 @@ class Position:
         if seen > (self.curve[-1][0] if self.curve else 0):
             self.curve.append([seen, mistakes])
 
-    def as_json(self) -> dict[str, Any]:
-        """The position, for the notes of a checkpoint."""
-        return dict(vars(self))
-
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Position:
-        """The position that `as_json` gave."""
+        """The position of a checkpoint's notes."""
         whole = ("passes", "rows", "examples", "skipped")
         if (
             set(stored) != set(vars(cls()))
@@ -159,7 +155,7 @@ class Checkpoint:
         run = {
             "options": self._options,
             "inputs": self._inputs,
-            "position": position.as_json(),
+            "position": asdict(position),
         }
         save(model, str(self.path), {"columns": columns, "run": run})
         self.saved = position.examples

@@ -116,8 +116,10 @@ class TrainingInput:
         """The rows as they are read; the labels of the first pass are watched."""
         before, rows = self._rows_read, 0
         for batch in source:
-            if not self.columns:
-                self._note_columns()
+            if not self.columns:  # the default of later commands
+                names = {"text": self.reader.text_name, "label": self.reader.label_name}
+                known = {**names, "header": self._header}
+                self.columns = {name: each for name, each in known.items() if each is not None}
             rows += len(batch)
             self._rows_read = before + rows
             if number == 0:
@@ -128,12 +130,6 @@ class TrainingInput:
         self._rows_per_pass = rows
         if number == 0 and self.runs.late():
             say(self.runs.warning())
-
-    def _note_columns(self) -> None:
-        """Remember which columns were used, as the default of later commands."""
-        reader = self.reader
-        known = {"text": reader.text_name, "label": reader.label_name, "header": self._header}
-        self.columns = {name: value for name, value in known.items() if value is not None}
 
 
 def label_type_of(model: Any) -> str:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import sleep
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 NUDGE = getattr(signal, "SIGURG", None)  # ignored by default
@@ -28,16 +28,11 @@ class DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._interrupt)
             if NUDGE is not None:
-                self._before[NUDGE] = signal.signal(NUDGE, _nothing)
+                self._before[NUDGE] = signal.signal(NUDGE, lambda number, frame: None)
                 self._listen(NUDGE)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._wakeup is not None:
             before, writing = self._wakeup
             signal.set_wakeup_fd(before)
@@ -82,7 +77,3 @@ class DeferredInterrupt:
             os.close(reading)
 
         threading.Thread(target=listen, daemon=True).start()
-
-
-def _nothing(number: int, frame: FrameType | None) -> None:
-    """All that matters is that a signal came."""

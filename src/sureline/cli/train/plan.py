@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def _complete_settings(context: typer.Context, incomplete: str) -> list[str]:
     """``name=`` for every parameter that the chosen rule has."""
     from sureline.cli.rules import find_rule
-    from sureline.cli.settings import default_rule, settable
+    from sureline.cli.settings import settable
+    from sureline.estimators.text.classifier import default_estimator
+    from sureline.estimators.validation import choose_rule
     from sureline.rules import rules
 
     name = (context.params or {}).get("rule")
     try:
-        rule = find_rule(name, rules()) if name else default_rule()
+        rule = find_rule(name, rules()) if name else choose_rule(default_estimator())
     except SurelineError:
         return []
     return [f"{each}=" for each in settable(rule) if each.startswith(incomplete)]
