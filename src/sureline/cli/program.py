@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _complain("there is not enough memory; use fewer features or a smaller --buffer", 2)
     except SystemExit as leaving:
-        # Typer and rich both answer a broken pipe by leaving.
+        # Typer and rich both exit on a broken pipe.
         if isinstance(leaving.__context__, BrokenPipeError):
             return _nobody_reads_on()
         raise

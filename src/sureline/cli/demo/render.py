@@ -80,19 +80,19 @@ def _weight(weight: dict[str, Any], longest: float, style: str) -> tuple[str, Te
 
 def _explanation(explained: dict[str, Any], coloured: bool) -> list[RenderableType]:
     pieces = explained["pieces"]
-    telling = sorted(range(len(pieces)), key=lambda k: -abs(pieces[k]["share"]))[:MARKED]
+    strongest = sorted(range(len(pieces)), key=lambda k: -abs(pieces[k]["share"]))[:MARKED]
     message = Text.assemble(
         *(
-            _marked(each, coloured) if k in telling else each["text"]
+            _marked(each, coloured) if k in strongest else each["text"]
             for k, each in enumerate(pieces)
         )
     )
     table = grid()
-    longest = abs(pieces[telling[0]]["share"])
-    for piece in (pieces[k] for k in telling):
+    longest = abs(pieces[strongest[0]]["share"])
+    for piece in (pieces[k] for k in strongest):
         bar = Text("█" * round(BAR * abs(piece["share"]) / longest), _style(piece["share"]))
         table.add_row(piece["text"], f"{piece['share']:+.2f}", bar)
-    others = sum(piece["share"] for k, piece in enumerate(pieces) if k not in telling)
+    others = sum(piece["share"] for k, piece in enumerate(pieces) if k not in strongest)
     table.add_row("all other words", f"{others:+.2f}")
     table.add_row("before reading", f"{explained['constant']:+.2f}")
     total = Text.assemble(

@@ -24,7 +24,7 @@ FEW = 300
 TOP = 6
 EVERY = 2**31  # more features than any message has
 SPAM, HAM = "spam", "ham"
-# The message to explain: caught, but less surely than most, and short enough to read.
+# The message to explain: caught with less certainty than most, and short enough to read.
 QUANTILE = 0.25
 READABLE = range(60, 141)
 

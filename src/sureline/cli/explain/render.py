@@ -13,7 +13,7 @@ from sureline.cli.screen import grid, indented, listing
 FOR, AGAINST, STRONG = "green", "red", "bold"
 BAR = 12
 STRONGEST = 0.5  # words with at least this share of the strongest are bold
-TELLING = 0.1  # words with less than this share of the strongest are left unmarked
+WEAKEST = 0.1  # words with less than this share of the strongest are left unmarked
 
 
 def render(results: dict[str, Any], coloured: bool) -> RenderableType:
@@ -53,7 +53,7 @@ def _text(results: dict[str, Any], coloured: bool) -> Text:
     return Text.assemble(
         *(
             _marked(piece, coloured, abs(piece.share) >= STRONGEST * strongest)
-            if abs(piece.share) >= TELLING * strongest
+            if abs(piece.share) >= WEAKEST * strongest
             else Text(piece.text)
             for piece in results["pieces"]
         )
