@@ -70,6 +70,18 @@ def skip_members(block: Any, start: Any, stop: Any, members: Any) -> Any:
     return stop
 
 
+def next_line(block: Any, at: Any, blank: Any) -> Any:
+    """Where the line at `at` has its first byte that is not blank, its end, and the line after it.
+
+    The carriage returns at the end of a line do not belong to it.
+    """
+    end = find_byte(block, at, block.shape[0], NEWLINE)
+    after = end + 1
+    while end > at and block[end - 1] == RETURN:
+        end -= 1
+    return skip_members(block, at, end, blank), end, after
+
+
 def copy_bytes(block: Any, start: Any, stop: Any, out: Any, at: Any) -> Any:
     """Copy bytes to `out` from `at` on, and return where they end there."""
     source = block[start:stop]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sureline.data.batch import Batch
 from sureline.data.formats import Format
 from sureline.data.formats.byte_scan import (
-    NEWLINE,
     RETURN,
     SPACE,
     TAB,
@@ -19,6 +18,7 @@ from sureline.data.formats.byte_scan import (
     find_byte,
     find_either,
     find_member,
+    next_line,
     skip_members,
 )
 from sureline.data.formats.field_copy import gather_fields
@@ -45,17 +45,11 @@ def split_lines(
     block: Any, prefix: Any, blank: Any, skip_blank: Any, lines: Any, number: Any
 ) -> Any:
     """Find the label and the text of each line; returns the number of lines."""
-    size = block.shape[0]
     row = 0
     at = 0
-    while at < size:
-        end = find_byte(block, at, size, NEWLINE)
-        after = end + 1
-        while end > at and block[end - 1] == RETURN:
-            end -= 1
-        i = skip_members(block, at, end, blank)
+    while at < block.shape[0]:
+        i, end, at = next_line(block, at, blank)
         if i == end and skip_blank:
-            at = after
             number += 1
             continue
         found = 0
@@ -82,7 +76,6 @@ def split_lines(
         lines.numbers[row] = number
         row += 1
         number += 1
-        at = after
     return row
 
 
@@ -97,7 +90,7 @@ def _compiled_split() -> Any:
     return compiled(
         split_lines,
         i8(bytes_, bytes_, given(flag), flag, lines, i8),
-        (find_byte, find_either, find_member, skip_members),
+        (find_byte, find_either, find_member, skip_members, next_line),
     )
 
 

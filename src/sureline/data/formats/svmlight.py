@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sureline.data.batch import Batch
 from sureline.data.formats import Format
 from sureline.data.formats.byte_scan import (
-    NEWLINE,
     NUMBER,
     RETURN,
     SPACE,
@@ -22,6 +21,7 @@ from sureline.data.formats.byte_scan import (
     find_byte,
     find_either,
     find_member,
+    next_line,
     parse_number,
     read_number,
     shorten,
@@ -76,18 +76,15 @@ def split_lines(
     block: Any, labelled: Any, blank: Any, lines: Any, features: Any, number: Any
 ) -> Any:
     """Read labels and features; returns the numbers of rows and of unparsed values."""
-    size = block.shape[0]
-    at = 0
+    after = 0
     row = 0
     feature = 0
     left = 0
     features.indptr[0] = 0
-    while at < size:
-        after = find_byte(block, at, size, NEWLINE) + 1
-        end = find_byte(block, at, after - 1, HASH)
-        at = skip_members(block, at, end, blank)
+    while after < block.shape[0]:
+        at, end, after = next_line(block, after, blank)
+        end = find_byte(block, at, end, HASH)
         if at == end:
-            at = after
             number += 1
             continue
         status = GOOD
@@ -147,7 +144,6 @@ def split_lines(
         lines.status[row] = status
         row += 1
         features.indptr[row] = feature
-        at = after
         number += 1
     return row, left
 
@@ -163,7 +159,7 @@ def _compiled_split() -> Any:
     return compiled(
         split_lines,
         types.UniTuple(i8, 2)(given(types.uint8), flag, given(flag), lines, features, i8),
-        (find_byte, find_either, find_member, skip_members, parse_number),
+        (find_byte, find_either, find_member, skip_members, next_line, parse_number),
     )
 
 

@@ -17,9 +17,7 @@ from sureline.data.arrow_arrays import string_array
 from sureline.data.batch import Batch, NamedFeatures
 from sureline.data.formats import Format
 from sureline.data.formats.byte_scan import (
-    NEWLINE,
     NUMBER,
-    RETURN,
     SPACE,
     TAB,
     byte_set,
@@ -28,6 +26,7 @@ from sureline.data.formats.byte_scan import (
     find_byte,
     find_either,
     find_member,
+    next_line,
     parse_number,
     read_number,
     shorten,
@@ -93,7 +92,6 @@ def split_lines(
     lines, of features with a value, and of scales.
     """
     gap, stop, ending = byte_sets[0], byte_sets[1], byte_sets[2]
-    size = block.shape[0]
     row = 0
     at = 0
     out = 0
@@ -101,14 +99,9 @@ def split_lines(
     scale = 0
     lines.offsets[0] = 0
     lines.features[0] = 0
-    while at < size:
-        end = find_byte(block, at, size, NEWLINE)
-        after = end + 1
-        while end > at and block[end - 1] == RETURN:
-            end -= 1
-        i = skip_members(block, at, end, gap)
+    while at < block.shape[0]:
+        i, end, at = next_line(block, at, gap)
         if i == end:
-            at = after
             number += 1
             continue
         status = GOOD
@@ -196,7 +189,6 @@ def split_lines(
         number += 1
         lines.offsets[row] = out
         lines.features[row] = feature
-        at = after
     return row, feature, scale
 
 
@@ -222,7 +214,7 @@ def _compiled_split() -> Any:
     u1, ints, table = types.uint8, array(i8), array(i8, 2)
     lines = types.NamedTuple((table, table, ints, ints, ints, array(u1), ints), Lines)
     features = types.NamedTuple((table, array(f8), array(flag), ints, ints), Features)
-    inlined = (find_byte, find_either, find_member, skip_members)
+    inlined = (find_byte, find_either, find_member, skip_members, next_line)
     return compiled(
         split_lines,
         types.UniTuple(i8, 3)(given(u1), given(flag, 2), lines, features, table, i8),
