@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -12,9 +13,6 @@ from sureline.cli.groups import Declared, Given, any_of, flag
 from sureline.data.formats import FORMATS
 from sureline.data.read_options import LABEL_TYPES
 from sureline.options import TextLearningOptions, TextOptions
-
-if TYPE_CHECKING:
-    from sureline.data import Reader
 
 # The headings of the help page.
 INPUT = "Input"
@@ -84,9 +82,18 @@ class FileOptions:
         hidden=True,
     )
 
-    def arguments(self) -> dict[str, Any]:
-        """The options as `sureline.data.Reader` takes them."""
-        return dataclasses.asdict(self)
+    def arguments(self, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The options as `sureline.data.Reader` takes them; `columns` are those of training.
+
+        They are the default. Where the training file had no header, its columns are numbers, and
+        the files to read are taken to have no header either.
+        """
+        given = dataclasses.asdict(self)
+        named = any(given.get(name) is not None for name in ("text", "label", "header"))
+        for name in ("text", "label") if named else ("text", "label", "header"):
+            if given.get(name) is None:
+                given[name] = (columns or {}).get(name)
+        return given
 
     @property
     def words(self) -> list[str]:
@@ -126,21 +133,6 @@ class ModelInput(FileOptions):
     """Rows for a model, which remembers the columns that it was trained on."""
 
     text: str | None = flag("--text COL", f"{TEXT_COLUMN} Default: as in training.")
-
-    def reader(self, files: list[str], columns: dict[str, Any], **others: Any) -> Reader:
-        """A reader that takes the columns of training, unless others were given.
-
-        Where the training file had no header, its columns are numbers, and the files to read are
-        taken to have no header either.
-        """
-        from sureline.data import Reader
-
-        given = self.arguments()
-        named = any(given.get(name) is not None for name in ("text", "label", "header"))
-        for name in ("text", "label") if named else ("text", "label", "header"):
-            if given.get(name) is None:
-                given[name] = columns.get(name)
-        return Reader(files, **{**given, **others})
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,14 @@ def evaluate(
 
     from sureline.cli.model_files import columns_of, open_model
     from sureline.cli.screen import print_json, rate_line, show, warn_of_bad_rows
+    from sureline.data import Reader
     from sureline.estimators.stream import predict_batch
     from sureline.evaluation.metrics import Evaluator
 
     begun, aside = perf_counter(), 0.0  # the report is no part of the rate
     loaded, notes = open_model(model)
     # Labels as written: what is no label of the model must be counted, not be an error.
-    reader = reading.reader(files, columns_of(notes), label_type="text")
+    reader = Reader(files, **reading.arguments(columns_of(notes)), label_type="text")
     evaluator, collector = Evaluator(loaded.classes_), None
     if report is not None:
         from sureline.evaluation.report.collect import ReportCollector

@@ -61,6 +61,7 @@ def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInp
         check_place(path, "-o")
 
     from sureline.cli.model_files import columns_of, open_model
+    from sureline.data import Reader
     from sureline.estimators.stream import predict_batch
 
     loaded, notes = open_model(model)
@@ -72,7 +73,8 @@ def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInp
             raise InvalidParameter(
                 f"{option} needs probabilities, but the rule of {model} keeps no variances"
             )
-    reader = reading.reader(files, columns_of(notes), labelled=False, keep=output.keep)
+    arguments = reading.arguments(columns_of(notes))
+    reader = Reader(files, **arguments, labelled=False, keep=output.keep)
     if path is not None:
         check_not_an_input(path, "-o", reader.files)
     on_screen = path in (None, "-") and sys.stdout.isatty()

@@ -26,14 +26,9 @@ class TrainingInput:
 
     def __init__(self, plan: Plan, model: Any, notes: dict[str, Any]) -> None:
         self.plan = plan
-        given = plan.input.arguments()
-        if model is not None:
-            columns = columns_of(notes)
-            for name in ("text", "label", "header"):
-                if given[name] is None and not (name == "header" and given["text"]):
-                    given[name] = columns.get(name)
-            if given["label_type"] == "auto":
-                given["label_type"] = label_type_of(model)
+        given = plan.input.arguments(columns_of(notes))
+        if model is not None and given["label_type"] == "auto":
+            given["label_type"] = label_type_of(model)
         self.reader = Reader(plan.files, **given)
         self.columns: dict[str, Any] = {}
         self.runs = LabelRuns(not plan.shuffle, plan.buffer_bytes)
