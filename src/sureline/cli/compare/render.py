@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import NamedTuple
@@ -187,11 +187,15 @@ def _screen_table(block: Block) -> Table:
 class Markup:
     """How a markup language writes a row, emphasis and a mark."""
 
-    escape: Callable[[str], str]
+    signs: dict[int, str]
     row: str
     separator: str
     strong: str
     mark: str
+
+    def escape(self, text: str) -> str:
+        """The text with signs that have a meaning in the language as they are to be shown."""
+        return text.translate(self.signs)
 
     def write_row(self, cells: Iterable[Cell]) -> str:
         """One row of a table."""
@@ -208,17 +212,10 @@ class Markup:
         return shown + self.mark.format(self.escape(cell.mark)) if cell.mark else shown
 
 
-def _escape_markdown(text: str) -> str:
-    for sign in "\\`*_|<":
-        text = text.replace(sign, f"\\{sign}")
-    return text
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX_SIGNS.get(letter, letter) for letter in text)
-
-
-_LATEX_SIGNS = {
+MARKDOWN = Markup(
+    str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<"}), "| {} |", " | ", "**{}**", " {}"
+)
+LATEX_SIGNS = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -227,20 +224,19 @@ _LATEX_SIGNS = {
     "“": "``",
     "”": "''",
 }
-MARKDOWN = Markup(_escape_markdown, "| {} |", " | ", "**{}**", " {}")
-LATEX = Markup(_escape_latex, r"{} \\", " & ", r"\textbf{{{}}}", "$^{{{}}}$")
+LATEX = Markup(str.maketrans(LATEX_SIGNS), r"{} \\", " & ", r"\textbf{{{}}}", "$^{{{}}}$")
 
 
 def as_markdown(results: Results) -> str:
     """The comparison as Markdown."""
     lines = list[str]()
     for comparison in results.comparisons:
-        title, rest = _escape_markdown(comparison.task), _escape_markdown(_describe(comparison))
-        lines += [f"**{title}**: {rest}", ""]
+        title, rest = comparison.task, _describe(comparison)
+        lines += [f"**{MARKDOWN.escape(title)}**: {MARKDOWN.escape(rest)}", ""]
     for block in _blocks(results, abreast=len(results.comparisons)):
         rules = ("---:" if column.numeric else "---" for column in block.columns)
         lines += [*MARKDOWN.write_block(block, f"| {' | '.join(rules)} |"), ""]
-    lines += [f"{_escape_markdown(note)}  " for note in _notes(results)]
+    lines += [f"{MARKDOWN.escape(note)}  " for note in _notes(results)]
     return "\n".join(lines).rstrip() + "\n"
 
 
