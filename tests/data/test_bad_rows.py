@@ -247,6 +247,19 @@ def test_json_that_arrow_refuses_is_read_line_by_line(tmp_path):
     assert texts(Reader([file])) == ["b", "tab\tand \0"]
 
 
+def test_the_label_of_a_bad_json_row_may_have_another_type(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    rows = [
+        '{"text": "a", "label": "x"}',
+        '{"text": null, "label": 5}',
+        '{"text": "b", "label": "y"}',
+    ]
+    file.write_text("\n".join(rows))
+    reader = Reader([file], skip_bad=True)
+    assert texts(reader) == ["a", "b"]
+    assert [bad.reason for bad in reader.bad.first] == ["the text is missing (null)"]
+
+
 def test_a_line_that_ends_in_a_carriage_return_alone(tmp_path):
     file = tmp_path / "rows.csv"
     for data, expected in (

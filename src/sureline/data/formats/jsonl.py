@@ -65,8 +65,7 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
             rows = _read_objects(objects, columns, errors, options)
             if "label" in rows:
                 labels = _plain_labels(rows["label"], errors, options)
-                _check_types(labels, label_type, lines.numbers, errors, stream.name)
-                rows["label"] = _label_array(labels, label_type)
+                rows["label"] = _label_array(labels, label_type, lines.numbers, errors)
         rows["weight"] = errors.check_weight(rows.get("weight"))
         yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns)
 
@@ -244,33 +243,21 @@ def _plain_labels(labels: list[Any], errors: RowErrors, options: ReadOptions) ->
     return plain
 
 
-def _check_types(
-    labels: list[Any],
-    label_type: pa.DataType,
-    numbers: NDArray[np.int64],
-    errors: RowErrors,
-    file: str,
-) -> None:
-    """Raise a DataError if labels of a block have several types that cannot go together."""
-    types = {type(value) for value in labels if value is not None}
-    if len(types) < 2 or types == {int, float}:
-        return
-    for row, value in enumerate(labels):
-        if value is None or row in errors.found:
-            continue
-        if _ARROW_TYPES[type(value)] != label_type:
-            raise DataError(
-                f"{file}, line {int(numbers[row])}: the label {value!r} has another type than "
-                f"those before it; {AS_TEXT}"
-            )
-
-
-def _label_array(labels: list[Any], label_type: pa.DataType) -> pa.Array:
-    """Labels as an array; `label_type` is that of the file's first label."""
-    types = {type(value) for value in labels if value is not None}
+def _label_array(
+    labels: list[Any], label_type: pa.DataType, numbers: NDArray[np.int64], errors: RowErrors
+) -> pa.Array:
+    """Labels as an array, null in bad rows; `label_type` is that of the file's first label."""
+    good = [None if row in errors.found else value for row, value in enumerate(labels)]
+    types = {type(value) for value in good if value is not None}
     if types == {int, float}:
-        return pa.array([None if value is None else float(value) for value in labels], pa.float64())
-    return pa.array(labels, _ARROW_TYPES[types.pop()] if types else label_type)
+        return pa.array([None if value is None else float(value) for value in good], pa.float64())
+    for row, value in enumerate(good if len(types) > 1 else ()):
+        if value is not None and _ARROW_TYPES[type(value)] != label_type:
+            raise DataError(
+                f"{errors.file}, line {int(numbers[row])}: the label {value!r} has another type "
+                f"than those before it; {AS_TEXT}"
+            )
+    return pa.array(good, _ARROW_TYPES[types.pop()] if types else label_type)
 
 
 def _other_columns(
