@@ -43,12 +43,12 @@ def train(
 
     training = Training(plan, choose_progress(output.quiet), output.quiet)
     try:
-        training.run()
+        trainer = training.run()
     except Interrupted as interrupted:
         say(str(interrupted))
         raise typer.Exit(130) from None
     warn_of_bad_rows(training.reader.bad)
-    results = collect_results(training)
+    results = collect_results(training, trainer)
     if output.json:
         print_json(results)
     else:

@@ -10,12 +10,12 @@ from rich.table import Table
 from sureline.cli.model_files import describe_model, enumerate_classes
 from sureline.cli.screen import megabytes, named_values, rounded
 from sureline.cli.train.run import Training
-from sureline.estimators.stream import count_features
+from sureline.estimators.stream import StreamTrainer, count_features
 
 
-def collect_results(training: Training) -> dict[str, Any]:
+def collect_results(training: Training, trainer: StreamTrainer) -> dict[str, Any]:
     """The results, as JSON can hold them."""
-    path, position, trainer = training.plan.model, training.position, training.trainer
+    path, position = training.plan.model, training.position
     model, counts = trainer.classifier, trainer.counts
     seen, mistakes = position.first or [0, 0]
     return {

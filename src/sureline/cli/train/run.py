@@ -62,14 +62,8 @@ class Training:
         """What reads the rows."""
         return self.input.reader
 
-    @property
-    def trainer(self) -> StreamTrainer:
-        """What learns, once the first rows have shown of which kind they are."""
-        assert self.stream is not None  # noqa: S101, no caller comes before the first row
-        return self.stream
-
-    def run(self) -> None:
-        """Learn all passes, and write the model."""
+    def run(self) -> StreamTrainer:
+        """Learn all passes, write the model, and return what has learned it."""
         begun = perf_counter()
         self._begin()
         with self.interrupt:
@@ -85,6 +79,7 @@ class Training:
                 notes = {"columns": self.input.columns, "curve": self.position.curve}
                 save(stream.classifier, self.plan.model, notes)
         self.seconds = perf_counter() - begun
+        return stream
 
     def _begin(self) -> None:
         """Start from nothing, from a model, or from a checkpoint."""
