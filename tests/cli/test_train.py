@@ -167,6 +167,14 @@ def test_a_file_in_order_is_learned_as_partial_fit_and_fit_learn_it(run):
     equal(made, parts.partial_fit(TEXTS[3:], LABELS[3:]))
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_model_is_built_and_checked_once(run, monkeypatch):
+    built, begin = list[TextClassifier](), TextClassifier.begin
+    monkeypatch.setattr(TextClassifier, "begin", lambda self: built.append(self) or begin(self))
+    assert run("train", "mail.csv", *COLUMNS, "-o", "m.sureline", "-q")[0] == 0
+    assert len(built) == 1
+
+
 def same_file(made: str, expected: TextClassifier) -> None:
     """Every tensor of a model file, and what counts learning, is that of the other model."""
     expected.save("expected.sureline")

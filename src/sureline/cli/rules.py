@@ -91,25 +91,17 @@ def _describe(rule: Rule | BatchRule) -> dict[str, Any]:
     """The rule for machines; an interval without an end has a high of null."""
     from math import isfinite
 
+    shown = ("name", "default", "interval", "auto", "low", "high", "closed", "meaning")
+    parameters = [{key: getattr(each, key) for key in shown} for each in rule.parameters]
+    for each in parameters:
+        each["high"] = each["high"] if isfinite(each["high"]) else None
     return {
         "name": rule.name,
         "title": rule.title,
         "call": _call(rule),
         "estimator": rule.estimator,
         "settings": dict(rule.settings),
-        "parameters": [
-            {
-                "name": parameter.name,
-                "default": parameter.default,
-                "interval": parameter.interval,
-                "auto": parameter.auto,
-                "low": parameter.low,
-                "high": parameter.high if isfinite(parameter.high) else None,
-                "closed": parameter.closed,
-                "meaning": parameter.meaning,
-            }
-            for parameter in rule.parameters
-        ],
+        "parameters": parameters,
         "choices": {name: list(words) for name, words in rule.choices.items()},
         "covariances": list(rule.covariances),
         "schemes": {scheme: list(kept) for scheme, kept in rule.schemes.items()},
@@ -162,7 +154,6 @@ def _overview(shown: list[Rule | BatchRule]) -> RenderableType:
 
 
 def _whole(rule: Rule | BatchRule) -> RenderableType:
-    """One rule in full."""
     from rich.console import Group
     from rich.text import Text
 

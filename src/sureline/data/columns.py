@@ -80,12 +80,10 @@ def has_header(first: Sequence[str], options: ReadOptions) -> bool:
 
 
 def _is_position(column: str | int) -> bool:
-    """Whether a column is given by its position."""
     return isinstance(column, int) or (column.isascii() and column.isdigit())
 
 
 def _find(file: str, names: Sequence[str], column: str | int, role: str, hint: str) -> int:
-    """The position of one column."""
     if isinstance(column, str):
         times = names.count(column)
         if times == 1:

@@ -136,7 +136,6 @@ def _check_not_null(array: pa.Array, what: str, remedy: str) -> None:
 
 
 def _text_from_arrow(array: pa.Array) -> pa.LargeStringArray:
-    """Texts from a decoded Arrow array."""
     kind = array.type
     _check_not_null(array, "text", "leave it out or give ''")
     if pa.types.is_null(kind):
@@ -153,7 +152,6 @@ def _text_from_arrow(array: pa.Array) -> pa.LargeStringArray:
 
 
 def _text_from_numpy(array: NDArray[Any]) -> pa.LargeStringArray:
-    """Texts from a NumPy array."""
     if array.ndim != 1:
         raise InvalidParameter(
             f"give texts in one dimension, not an array of shape {array.shape}: X[:, 0], X.ravel()"
@@ -166,7 +164,6 @@ def _text_from_numpy(array: NDArray[Any]) -> pa.LargeStringArray:
 
 
 def _text_from_list(texts: list[Any]) -> pa.LargeStringArray:
-    """Texts from a list."""
     # Arrow would take bytes for text and None for null.
     kinds = set(map(type, texts))
     if kinds != _STR:
@@ -213,7 +210,6 @@ def _is_missing(value: Any) -> bool:
 
 
 def _labels_from_list(labels: list[Any]) -> NDArray[Any]:
-    """Labels from a list."""
     kinds = set(map(type, labels))
     for row, label in enumerate(labels if not kinds <= {str, int, bool, float} else ()):
         if _is_missing(label):
@@ -237,7 +233,6 @@ def _strings(labels: list[str]) -> NDArray[Any]:
 
 
 def _labels_from_arrow(array: pa.Array) -> NDArray[Any]:
-    """Labels from a decoded Arrow array."""
     _check_not_null(array, "label", "leave such rows out")
     if is_string(array.type):
         codes = pc.dictionary_encode(array.cast(_LARGE))

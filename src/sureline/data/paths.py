@@ -36,7 +36,6 @@ def list_files(files: Sequence[str], limit: int | None = None) -> str:
 
 
 def _expand(name: str) -> Iterable[str]:
-    """The files of one input."""
     if os.path.isdir(name):  # noqa: PTH112
         return _walk(name)
     if os.path.lexists(name):

@@ -153,7 +153,6 @@ class Reader:
         return self._batches()
 
     def _batches(self) -> Iterator[Batch]:
-        """The batches of one pass."""
         first: RawBatch | None = None
         for raw in self._with_label_type():
             if first is None:
@@ -218,7 +217,6 @@ class Reader:
             self._stream = None
 
     def _detect(self, stream: ByteStream, head: bytes) -> Format:
-        """The format of a file."""
         options = self._options
         if self.format is not None:
             found = load_format(self.format)

@@ -94,7 +94,6 @@ class _ShuffleBuffer:
             self._close_chunk()
 
     def _close_chunk(self) -> None:
-        """Concatenate the batches of the open chunk."""
         if self._open:
             self._chunks.append(concatenate(self._open))
         self._open, self._open_size = [], 0

@@ -85,7 +85,6 @@ class Results:
 
 
 def _row(task: str, rank: int, result: Result) -> dict[str, Any]:
-    """One learner on one task."""
     return {
         "task": task,
         "rank": rank,

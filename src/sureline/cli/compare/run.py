@@ -78,7 +78,6 @@ def _candidates(chosen: RuleSettings, learners: Learners) -> list[Candidate]:
 
 
 def _check_words(what: str, words: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse a word that is not known."""
     for word in words:
         if word not in known:
             raise InvalidParameter(

@@ -68,7 +68,6 @@ def collect_results(path: str, top: int, check: bool) -> dict[str, Any]:
 
 
 def _plain(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
-    """Parameters as JSON can hold them."""
     return {
         name: _as_json(value) for name, value in sorted(parameters.items()) if name not in without
     }

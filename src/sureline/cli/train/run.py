@@ -129,7 +129,6 @@ class Training:
     # -- learning ------------------------------------------------------------------------------
 
     def _learn_passes(self) -> None:
-        """All passes that are left."""
         position, plan = self.position, self.plan
         position.random = random_state(self.rng)
         if self.stream is not None:
@@ -196,7 +195,6 @@ class Training:
             self.position.skipped = len(self.reader.bad)
 
     def _counts(self, stream: StreamTrainer) -> Counts:
-        """What this run has counted."""
         return difference(stream.counts, Counts(*self.position.base))
 
     def _note_error(self, stream: StreamTrainer) -> None:
@@ -204,7 +202,6 @@ class Training:
         self.position.note_error(counts.seen, counts.mistakes)
 
     def _status(self, stream: StreamTrainer) -> Status:
-        """How far the run has come."""
         return Status(
             self.position.examples,
             self._counts(stream),

@@ -116,7 +116,6 @@ def parse(block: LineBlock, errors: RowErrors) -> RawBatch:
 
 
 def _report_labels(errors: RowErrors, row: int, count: int) -> None:
-    """Note a line that has not exactly one label."""
     if count == 0:
         errors.add(row, "the line does not begin with a label such as __label__spam")
         return

@@ -71,7 +71,6 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
 
 
 def _filled_lines(block: LineBlock) -> _Lines:
-    """The lines of a block that are not blank."""
     starts, ends = line_bounds(block)
     numbers = np.arange(len(starts)) + block.first_line
     # The shortest object is {}: a blank line is shorter, or begins with white space.
@@ -212,7 +211,6 @@ def _read_objects(
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a JSON value is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

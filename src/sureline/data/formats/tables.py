@@ -97,7 +97,6 @@ def _as_text(array: pa.Array, name: str, file: str) -> pa.LargeStringArray:
 
 
 def _as_label(array: pa.Array, name: str, options: ReadOptions, file: str) -> pa.Array:
-    """A column as labels."""
     label = None
     try:
         label = cast_label(array)

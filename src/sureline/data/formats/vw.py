@@ -251,7 +251,6 @@ class _Split(NamedTuple):
 
 
 def _split(block: LineBlock) -> _Split:
-    """Split a block of lines into their parts."""
     size, most, most_scales = block.n_lines, 0, 0
     if b":" in block.data:
         most_scales = block.data.count(b"|")
