@@ -52,7 +52,7 @@ def same(ours, theirs):
 def known_characters():
     """All characters that the tables know; a newer Python may know more."""
     tables = characters(True)
-    every = tables.pages[tables.where].reshape(-1)
+    every = tables.pages[tables.order].reshape(-1)
     return [chr(code) for code in np.flatnonzero(every & ASSIGNED) if not 0xD800 <= code < 0xE000]
 
 

@@ -18,7 +18,6 @@ from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows, cut
 from sureline.features.unicode_tables import VERSION, characters
 from sureline.kernels.text.arguments import (
-    Characters,
     NamedValues,
     Texts,
     TokenBuffers,
@@ -104,9 +103,9 @@ class Tokenizer:
         buffers = _THREAD.buffers if buffers is None else buffers
         self._reserve(buffers, np.diff(offsets), places, letters)
         words = READ_TEXTS.loop("float64")(
-            Texts(data, offsets), given, self.rules, self.characters, buffers.arrays()
+            Texts(data, offsets), given, self.rules, characters(self.lowercase), buffers.arrays
         )
-        return buffers.tokens(offsets.size, buffers.spans[: 4 * words].reshape(-1, 4))
+        return buffers.tokens(offsets.size, buffers.arrays.spans[: 4 * words].reshape(-1, 4))
 
     def read_one(self, text: str) -> SingleText:
         """The features of one text, in the thread's buffers, without the spans of its words."""
@@ -142,11 +141,6 @@ class Tokenizer:
             COUNTING[self.counts],
             self.bits,
         )
-
-    @property
-    def characters(self) -> Characters:
-        """The tables of characters."""
-        return Characters(*characters(self.lowercase))
 
     def chunks(
         self, texts: pa.LargeStringArray, named: NamedFeatures | None = None
@@ -219,8 +213,8 @@ class SingleText:
         text = np.zeros(most, np.uint8)
         self.tokenizer, self.most = tokenizer, most
         self.text, self.offsets = text.data, np.zeros(2, np.int64)
-        self.texts, self.buffers = Texts(text, self.offsets), buffers.arrays()
-        self.rules, self.characters = tokenizer.rules, tokenizer.characters
+        self.texts, self.buffers = Texts(text, self.offsets), buffers.arrays
+        self.rules, self.characters = tokenizer.rules, characters(tokenizer.lowercase)
         self.loop = READ_TEXTS.loop("float64")
         self.tokens = buffers.tokens(2, NO_SPANS)
         self._rows: dict[str, Rows] = {}
@@ -247,65 +241,44 @@ class TokenizerBuffers:
     """Arrays that texts are read into; they grow and are reused."""
 
     def __init__(self) -> None:
-        self.indptr = np.zeros(1, np.int64)
-        self.low = np.zeros(0, np.uint8)
-        self.runs = np.zeros(0, np.int64)
-        self.word_keys = np.zeros(0, np.uint64)
-        self.chains = np.zeros(LONGEST * BLOCK, np.uint64)
-        self.spans = np.zeros(0, np.int64)
-        self.keys = np.zeros(0, np.uint64)
-        self.values = np.zeros(0)
-        self.starts = np.zeros(0, np.int64)
-        self.lengths = np.zeros(0, np.int32)
-        self.seen = np.zeros(16, np.uint32)
-        self.own = np.zeros(0, np.uint64)
-        self.single: SingleText | None = None
-
-    def arrays(self) -> TokenBuffers:
-        """The same as the kernel takes them."""
-        return TokenBuffers(
-            self.low,
-            self.runs,
-            self.word_keys,
-            self.chains,
-            self.spans,
-            self.seen,
-            self.own,
-            self.indptr,
-            self.keys,
-            self.values,
-            self.starts,
-            self.lengths,
+        self.arrays = TokenBuffers(
+            low=np.zeros(0, np.uint8),
+            runs=np.zeros(0, np.int64),
+            word_keys=np.zeros(0, np.uint64),
+            chains=np.zeros(LONGEST * BLOCK, np.uint64),
+            spans=np.zeros(0, np.int64),
+            seen=np.zeros(16, np.uint32),
+            own=np.zeros(0, np.uint64),
+            indptr=np.zeros(1, np.int64),
+            keys=np.zeros(0, np.uint64),
+            values=np.zeros(0),
+            starts=np.zeros(0, np.int64),
+            lengths=np.zeros(0, np.int32),
         )
+        self.single: SingleText | None = None
 
     def tokens(self, size: int, spans: NDArray[np.int64]) -> TokenizedTexts:
         """The texts in the buffers: `size` offsets, and the word spans of the last text."""
-        return TokenizedTexts(
-            self.indptr[:size],
-            self.keys,
-            self.values,
-            self.starts,
-            self.lengths,
-            self.low,
-            spans,
-        )
+        own = self.arrays
+        features = own.indptr[:size], own.keys, own.values, own.starts, own.lengths
+        return TokenizedTexts(*features, own.low, spans)
 
     def reserve(self, texts: int, low: int, words: int, features: int, distinct: int) -> None:
         """Enlarge the buffers, or shrink those of an unusually large text."""
-        self.single = None
-        self.indptr = _at_least(self.indptr, texts + 1)
-        self.low = _at_least(self.low, low)
-        self.runs = _at_least(self.runs, 2 * words)
-        self.word_keys = _at_least(self.word_keys, words)
-        self.spans = _at_least(self.spans, 4 * words)
-        self.keys = _at_least(self.keys, features)
-        self.values = _at_least(self.values, features)
-        self.starts = _at_least(self.starts, features)
-        self.lengths = _at_least(self.lengths, features)
-        self.own = _at_least(self.own, distinct + 2)
-        places = max(16, 4 << int(distinct).bit_length())
-        if self.seen.size < places or self.seen.size > 64 * max(places, 2**16):
-            self.seen = np.zeros(places, np.uint32)
+        sizes = {
+            "low": low,
+            "runs": 2 * words,
+            "word_keys": words,
+            "spans": 4 * words,
+            "own": distinct + 2,
+            "indptr": texts + 1,
+            **dict.fromkeys(("keys", "values", "starts", "lengths"), features),
+        }
+        grown = {name: _at_least(getattr(self.arrays, name), sizes[name]) for name in sizes}
+        places, seen = max(16, 4 << int(distinct).bit_length()), self.arrays.seen
+        if seen.size < places or seen.size > 64 * max(places, 2**16):
+            seen = np.zeros(places, np.uint32)
+        self.arrays, self.single = self.arrays._replace(**grown, seen=seen), None
 
 
 class _ThreadBuffers(local):
@@ -322,7 +295,7 @@ def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
     """The array, or a new one where it is too small or far too large."""
     if size <= array.shape[0] <= 64 * max(size, 2**16):
         return array
-    return np.empty((size + size // 4, *array.shape[1:]), array.dtype)
+    return np.empty(size + size // 4, array.dtype)
 
 
 def chunk_texts(texts: pa.LargeStringArray, limit: int = CHUNK_BYTES) -> Iterator[slice]:

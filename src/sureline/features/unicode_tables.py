@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sureline.kernels.text.arguments import Characters
 
 VERSION = 1
-
-
-class Characters(NamedTuple):
-    """The tokenizer's character classes.
-
-    `letters` has for an ASCII byte the lower case of a letter, digit or underscore, or 0; other
-    characters are in `pages` of 256 characters, to which `where` points.
-    """
-
-    letters: NDArray[np.uint8]
-    pages: NDArray[np.int32]
-    where: NDArray[np.int32]
 
 
 @cache

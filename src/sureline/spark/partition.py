@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ from sureline.estimators.stream import StreamTrainer
 from sureline.features.hashing import Hashing
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.learner import AGAIN, NEW
+from sureline.model.linear import LinearModel
 from sureline.model.merge.algebra import How
 from sureline.model.merge.sums import added_by, calibration_since, counts_since, totals_since
+from sureline.model.text import TextModel
 from sureline.spark.batches import LABEL, as_batch, check_labels, drop_missing
 from sureline.spark.sum_rows import Counters, Kind, RowWriter
 
@@ -59,7 +61,7 @@ class PartitionTask:
         if not rows:
             return
         write = RowWriter(self.sums)
-        yield from Changes(start.model_, model.model_, self.how, write).rows()
+        yield from changed_rows(start.model_, model.model_, self.how, write)
         state, begun = model.model_.state, start.model_.state
         updates, mistakes, seen = (state.counts - begun.counts).tolist()
         counters = Counters(
@@ -74,82 +76,66 @@ class PartitionTask:
         yield from write.numbers(Kind.COUNTER, np.arange(len(counters)), np.array(counters))
 
 
-class Changes:
-    """What a linear model has learned since its start, as rows to be summed."""
+def changed_rows(
+    start: LinearModel, model: LinearModel, how: How, write: RowWriter
+) -> Iterator[pa.RecordBatch]:
+    """What a model has learned since its start, as rows to be summed."""
+    fingerprints, origin = None, None
+    if isinstance(model, TextModel) and isinstance(start, TextModel):
+        if isinstance(model.columns, Hashing):
+            yield from _new_names(cast(Hashing, start.columns), model.columns, write)
+        else:
+            known, fingerprints = cast(Vocabulary, start.columns), model.columns.keys()
+            origin = known.find(fingerprints)
+            yield from _seen_features(known, model.columns, fingerprints, origin, write)
+            if np.array_equal(origin[: known.features], np.arange(known.features)):
+                origin = None
 
-    def __init__(self, start: Any, model: Any, how: How, write: RowWriter) -> None:
-        self._start, self._model, self._how, self._write = start, model, how, write
-        # For each feature of a vocabulary, its fingerprint and which feature of the start it is.
-        self._fingerprints: Array | None = None
-        self._origin: Array | None = None
-
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """Rows about features, weights, class counts and the calibrator."""
-        columns = getattr(self._model, "columns", None)
-        if isinstance(columns, Hashing):
-            yield from self._names(self._start.columns, columns)
-        elif isinstance(columns, Vocabulary):
-            yield from self._features(self._start.columns, columns)
-        yield from self._weights()
-        yield from self._counts()
-
-    def _identify(self, numbers: Array) -> Array:
+    def identify(numbers: Array) -> Array:
         """What all partitions call these features: their fingerprints or, without any, numbers."""
-        if self._fingerprints is None:
-            return numbers
-        return self._fingerprints[numbers].view(np.int64)
+        return numbers if fingerprints is None else fingerprints[numbers].view(np.int64)
 
-    def _names(self, start: Hashing, columns: Hashing) -> Iterator[pa.RecordBatch]:
-        """The names of hashed columns that had none."""
-        named = columns.named_columns()
-        new = np.flatnonzero(~np.isin(named, start.named_columns()))
-        if new.size:
-            names = columns.arrays.names.kept(new)
-            yield from self._write.numbers(
-                Kind.FEATURE, named[new], np.zeros(new.size), names=names
-            )
+    begun, state, features = start.state, model.state, model.n_features
+    for rows, values in added_by(model.learner, how, begun, state, features, origin):
+        chosen, classes = np.nonzero(values.any(axis=1))
+        row, sums = rows[chosen], values[chosen, :, classes]
+        constant = row == 0
+        yield from write.weights(Kind.INTERCEPT, row[constant], classes[constant], sums[constant])
+        yield from write.weights(
+            Kind.WEIGHT, identify(row[~constant] - 1), classes[~constant], sums[~constant]
+        )
+    for numbers, classes, more in counts_since(begun, state, features, origin):
+        yield from write.numbers(Kind.CLASS_COUNT, identify(numbers), more, classes)
+    totals, classes, more = totals_since(begun, state)
+    yield from write.numbers(Kind.CLASS_TOTAL, totals, more, classes)
+    calibration = calibration_since(begun, state)
+    changed = np.flatnonzero(calibration)
+    yield from write.numbers(Kind.CALIBRATION, changed, calibration[changed])
 
-    def _features(self, start: Vocabulary, columns: Vocabulary) -> Iterator[pa.RecordBatch]:
-        """How many texts have had each feature, with the names of those that are new."""
-        write, known = self._write, start.features
-        self._fingerprints = columns.keys()
-        origin = start.find(self._fingerprints)
-        seen, new = columns.arrays.seen[: columns.features], np.flatnonzero(origin < 0)
+
+def _new_names(start: Hashing, columns: Hashing, write: RowWriter) -> Iterator[pa.RecordBatch]:
+    """The names of hashed columns that had none."""
+    named = columns.named_columns()
+    new = np.flatnonzero(~np.isin(named, start.named_columns()))
+    if new.size:
         names = columns.arrays.names.kept(new)
-        yield from write.numbers(Kind.FEATURE, self._identify(new), seen[new], names=names)
-        old = np.flatnonzero(origin >= 0)
-        more = seen[old] - start.arrays.seen[origin[old]]
-        changed = more != 0
-        yield from write.numbers(Kind.FEATURE, self._identify(old[changed]), more[changed])
-        waiting, counts = columns.waiting()
-        before, had = start.waiting()
-        _, ours, theirs = np.intersect1d(waiting, before, assume_unique=True, return_indices=True)
-        counts[ours] -= had[theirs]
-        changed = counts != 0
-        yield from write.numbers(Kind.WAITING, waiting[changed].view(np.int64), counts[changed])
-        if not np.array_equal(origin[:known], np.arange(known)):
-            self._origin = origin
+        yield from write.numbers(Kind.FEATURE, named[new], np.zeros(new.size), names=names)
 
-    def _weights(self) -> Iterator[pa.RecordBatch]:
-        """What is added to the sums of the weights that have changed."""
-        start, model = self._start.state, self._model
-        for rows, values in added_by(
-            model.learner, self._how, start, model.state, model.n_features, self._origin
-        ):
-            chosen, classes = np.nonzero(values.any(axis=1))
-            row, sums = rows[chosen], values[chosen, :, classes]
-            for kind, some in ((Kind.INTERCEPT, row == 0), (Kind.WEIGHT, row > 0)):
-                features = row[some] if kind == Kind.INTERCEPT else self._identify(row[some] - 1)
-                yield from self._write.weights(kind, features, classes[some], sums[some])
 
-    def _counts(self) -> Iterator[pa.RecordBatch]:
-        """What is added to the class counts, and to what the calibrator depends on."""
-        start, state, write = self._start.state, self._model.state, self._write
-        for features, classes, more in counts_since(
-            start, state, self._model.n_features, self._origin
-        ):
-            yield from write.numbers(Kind.CLASS_COUNT, self._identify(features), more, classes)
-        totals, classes, more = totals_since(start, state)
-        yield from write.numbers(Kind.CLASS_TOTAL, totals, more, classes)
-        sums = calibration_since(start, state)
-        yield from write.numbers(Kind.CALIBRATION, np.flatnonzero(sums), sums[sums != 0.0])
+def _seen_features(
+    start: Vocabulary, columns: Vocabulary, keys: Array, origin: Array, write: RowWriter
+) -> Iterator[pa.RecordBatch]:
+    """In how many texts features were seen since the start, with the names of new ones."""
+    keys, seen = keys.view(np.int64), columns.arrays.seen[: columns.features]
+    new, old = np.flatnonzero(origin < 0), np.flatnonzero(origin >= 0)
+    names = columns.arrays.names.kept(new)
+    yield from write.numbers(Kind.FEATURE, keys[new], seen[new], names=names)
+    more = seen[old] - start.arrays.seen[origin[old]]
+    changed = more != 0
+    yield from write.numbers(Kind.FEATURE, keys[old[changed]], more[changed])
+    waiting, counts = columns.waiting()
+    before, had = start.waiting()
+    _, ours, theirs = np.intersect1d(waiting, before, assume_unique=True, return_indices=True)
+    counts[ours] -= had[theirs]
+    changed = counts != 0
+    yield from write.numbers(Kind.WAITING, waiting[changed].view(np.int64), counts[changed])
