@@ -126,19 +126,11 @@ def _waiting(several: Sequence[Vocabulary], begun: Vocabulary | None) -> tuple[K
     """Features without a column in some vocabularies, and how many texts have had each."""
     if several[0].least == 1:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    parts = [each.waiting() for each in several]
-    old, had = (np.zeros(0, np.uint64), np.zeros(0, np.int64)) if begun is None else begun.waiting()
-    every, inverse = np.unique(
-        np.concatenate([old, *(keys for keys, _ in parts)]), return_inverse=True
-    )
-    before = np.zeros(every.size, np.int64)
-    before[inverse[: old.size]] = had
-    total, done = before.copy(), old.size
-    for keys, counts in parts:
-        places = inverse[done : done + keys.size]
-        total[places] += np.maximum(counts - before[places], 0)
-        done += keys.size
-    return every, total
+    parts = [] if begun is None else [begun.waiting()]
+    for each in several:
+        keys, counts = each.waiting(begun)
+        parts.append((keys, np.maximum(counts, 0)))
+    return _sum_waiting(*parts)
 
 
 def grow_vocabulary(

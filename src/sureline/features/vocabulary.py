@@ -134,12 +134,22 @@ class Vocabulary:
         LIST_KEYS.compiled("float64")(self.arrays.table, keys)
         return keys
 
-    def waiting(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """The features without a column yet, sorted, and how many texts have had each."""
+    def waiting(
+        self, since: Vocabulary | None = None
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """The features without a column yet, sorted, and how many texts have had each.
+
+        The texts that were counted by an earlier state of the vocabulary, `since`, do not count.
+        """
         table = self.arrays.table
         waits = table[table[:, 1] > np.uint64(1 << 63)]
         waits = waits[np.argsort(waits[:, 0])]
-        return waits[:, 0], -waits[:, 1].view(np.int64)
+        keys, counts = waits[:, 0], -waits[:, 1].view(np.int64)
+        if since is not None:
+            old, had = since.waiting()
+            _, ours, theirs = np.intersect1d(keys, old, assume_unique=True, return_indices=True)
+            counts[ours] -= had[theirs]
+        return keys, counts
 
     def name(self, column: int) -> str:
         """The name of a column's feature."""

@@ -223,16 +223,8 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        plain = worker_error(error)
-        if plain is None:
-            raise
-        raise plain from None
-
-
-def worker_error(error: Exception) -> Exception | None:
-    """The error of this library that a worker raised, if there is one."""
-    for line in str(error).splitlines():
-        name, _, message = line.strip().partition(": ")
-        if name in ERRORS and message:
-            return ERRORS[name](message)
-    return None
+        for line in str(error).splitlines():
+            name, _, message = line.strip().partition(": ")
+            if name in ERRORS and message:
+                raise ERRORS[name](message) from None
+        raise

@@ -133,9 +133,6 @@ def _seen_features(
     more = seen[old] - start.arrays.seen[origin[old]]
     changed = more != 0
     yield from write.numbers(Kind.FEATURE, keys[old[changed]], more[changed])
-    waiting, counts = columns.waiting()
-    before, had = start.waiting()
-    _, ours, theirs = np.intersect1d(waiting, before, assume_unique=True, return_indices=True)
-    counts[ours] -= had[theirs]
+    waiting, counts = columns.waiting(start)
     changed = counts != 0
     yield from write.numbers(Kind.WAITING, waiting[changed].view(np.int64), counts[changed])
