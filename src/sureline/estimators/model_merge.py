@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -75,12 +75,7 @@ def merge(models: Iterable[M], how: How = "kl") -> M:
     if hasattr(first, "merge_all"):  # a class that has more to merge than a linear model
         return cast(M, first.merge_all(given, how))
     merged = type(first)(**first.get_params(deep=False))
-    with ExitStack() as held:
-        for each in sorted(given, key=id):  # always in the same order, against deadlocks
-            held.enter_context(each.model_.lock.learning)
-        several = [each.model_ for each in given]
-        check_mergeable(given, several)
-        check_how(several[0].learner, how, "merge")
+    with locked_models(given, given, how) as several:
         model = merged_model(several, how, first)
         names = _feature_names(given, model.state.features)
     merged.adopt(model, max(each.n_iter_ for each in given))
@@ -110,6 +105,20 @@ class MergeMixin:
         """
         merged: Self = merge([self, *others], how)
         return merged
+
+
+@contextmanager
+def locked_models(
+    classifiers: Sequence[Any], estimators: Sequence[Any], how: How
+) -> Iterator[list[Any]]:
+    """The models of classifiers, whose estimators must allow to merge them; none learns now."""
+    with ExitStack() as held:
+        for each in sorted(classifiers, key=id):  # always in the same order, against deadlocks
+            held.enter_context(each.model_.lock.learning)
+        models = [each.model_ for each in classifiers]
+        check_mergeable(estimators, models)
+        check_how(models[0].learner, how, "merge")
+        yield models
 
 
 def merged_model(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from sureline.declaration import validate
+from sureline.declaration import option, validate
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.box.file import BoxFileMixin
-from sureline.estimators.box.options import BoxOptions
 from sureline.estimators.box.prediction import BoxPrediction, signs_of
 from sureline.estimators.box.solver import BoxSolver, Sample
 from sureline.estimators.box.state import (
@@ -45,7 +45,7 @@ def _streams(estimator: Any) -> bool:
 
 
 @documented
-class BoxClassifier(BoxOptions, BoxFileMixin, BoxPrediction):
+class BoxClassifier(BoxFileMixin, BoxPrediction):
     """A box of weight vectors, as large as possible, of which even the worst does well.
 
     Learning finds the box that minimises the average loss of its worst weight vector on every
@@ -94,6 +94,61 @@ class BoxClassifier(BoxOptions, BoxFileMixin, BoxPrediction):
 
     C: float = by_rule()
     D: float = by_rule()
+    regularizer: Literal["max", "sum"] = option(
+        "max",
+        "What large weights cost: the larger square of each interval's two ends (BoW-M), which "
+        "makes centres exactly 0, or the sum of both (BoW-S), which is smooth.",
+    )
+    loss: Literal["hinge", "squared-hinge", "huber"] = option(
+        "hinge",
+        "What a margin below 1 costs: the distance, its square, or the distance with the kink "
+        "rounded off between 1/2 and 3/2.",
+    )
+    solver: Literal["dual", "comid"] = option(
+        "dual",
+        "Dual coordinate ascent, which reaches the optimum, or the paper's stochastic method, "
+        "which comes near it and has `partial_fit`.",
+    )
+    tol: float = option(
+        1e-3,
+        "`fit` stops when the objective is proved to be within `tol` of the optimum, in units of "
+        "the average loss.",
+        low=0.0,
+    )
+    max_iter: int = option(
+        1000,
+        "How many rounds, each with one pass over all examples, `fit` makes at most; a "
+        "ConvergenceWarning says that more are needed.",
+        low=1,
+    )
+    fit_intercept: bool = option(
+        True,
+        "Whether to add a constant feature 1, which has its own interval in the box and costs like "
+        "any other.",
+    )
+    warm_start: bool = option(
+        False,
+        "Whether `fit` begins where the last `fit` ended; useful along a path of C or D on the "
+        "same examples. Where the numbers of examples, features or classes differ, it starts anew.",
+    )
+    random_state: int | np.random.RandomState | None = option(
+        None,
+        "The random seed, or a generator; a number makes every run the same.",
+        low=0,
+        high=2**32 - 1,
+        none="another order each time.",
+    )
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = option(
+        None,
+        "A factor on the weight of each class's examples, by label; 'balanced' gives every class "
+        "the same total weight in `fit`.",
+        none="all classes weigh the same.",
+    )
+    dtype: Literal["float32", "float64"] = option(
+        "float64",
+        "The type of the numbers that X is read as and that weights are returned in; the box "
+        "itself is always float64.",
+    )
 
     # -- learning ------------------------------------------------------------------------------
 

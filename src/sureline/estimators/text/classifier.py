@@ -19,12 +19,11 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.documentation import documented
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.input_rows import validate_weights
-from sureline.estimators.model_merge import MergeMixin
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.parallel.text_shards import TextShards
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.text.file import TextFileMixin
-from sureline.estimators.text.merge import merge_texts
+from sureline.estimators.text.merge import TextMergeMixin
 from sureline.estimators.text.options import OPTIONS, TextEstimator
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.text.prediction import TextPredictionMixin
@@ -52,7 +51,12 @@ def default_estimator() -> OnlineClassifier:
 
 @documented
 class TextClassifier(
-    TextOptions, TextLearningOptions, TextEstimator, MergeMixin, TextFileMixin, TextPredictionMixin
+    TextOptions,
+    TextLearningOptions,
+    TextEstimator,
+    TextMergeMixin,
+    TextFileMixin,
+    TextPredictionMixin,
 ):
     """Learn labels of texts, in one pass, and know how sure every prediction is.
 
@@ -289,10 +293,6 @@ class TextClassifier(
         self.fitted_options = self._options()
 
     # -- inside --------------------------------------------------------------------------------
-
-    def merge_all(self, models: list[TextClassifier], how: Any) -> TextClassifier:
-        """One classifier from several."""
-        return merge_texts(models, how)
 
     def _options(self) -> tuple[Any, ...]:
         """The parameters that what is learned depends on, those of the estimator included."""

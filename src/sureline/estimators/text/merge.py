@@ -3,59 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
-from sureline.estimators.model_merge import check_mergeable, merged_model
+from sureline.estimators.model_merge import MergeMixin, locked_models, merged_model
 from sureline.estimators.text.options import OPTIONS
 from sureline.features.hashing import Hashing
 from sureline.features.merge import merge_hashings, merge_vocabularies
 from sureline.features.vocabulary import Vocabulary
-from sureline.model.merge.algebra import How, check_how
-
-if TYPE_CHECKING:
-    from sureline.estimators.text.classifier import TextClassifier
+from sureline.model.merge.algebra import How
 
 
-def merge_texts(models: Sequence[TextClassifier], how: How) -> TextClassifier:
-    """The merged classifier; those given are not modified."""
-    first = models[0]
-    for number, model in enumerate(models, 1):
-        pairs = zip(OPTIONS, first.fitted_options, model.fitted_options, strict=False)
-        for name, ours, theirs in pairs:
-            check_equal(name, ours, theirs, number)
-        if type(model.estimator_) is not type(first.estimator_):
-            raise InvalidParameter(
-                f"merge takes models of one rule, but model 1 has a "
-                f"{type(first.estimator_).__name__} and model {number} a "
-                f"{type(model.estimator_).__name__}"
-            )
-    with ExitStack() as held:
-        for model in sorted(models, key=id):  # always in the same order, against deadlocks
-            held.enter_context(model.model_.lock.learning)
-        several = [model.model_ for model in models]
-        check_mergeable([model.estimator_ for model in models], several)
-        check_how(several[0].learner, how, "merge")
-        grown: list[Any] = [model.columns for model in several]
-        columns: Vocabulary | Hashing
-        rows: Sequence[NDArray[np.intp] | None]
-        if isinstance(grown[0], Hashing):
-            columns, rows = merge_hashings(grown), [None] * len(models)
-            features = columns.features
-        else:
-            columns, rows = merge_vocabularies(grown)
-            features = columns.features + 1
-        linear = merged_model(several, how, first.estimator_, rows, features)
-    linear.columns = columns
-    merged: TextClassifier = clone(first)
-    merged.adopt(clone(first.estimator_), linear, max(model.n_iter_ for model in models))
-    merged.fitted_options = first.fitted_options
-    return merged
+class TextMergeMixin(MergeMixin):
+    """A classifier of texts that can be merged with others."""
+
+    def merge_all(self, models: Sequence[Any], how: How) -> Self:
+        """One classifier from several, this one first; those given are not modified."""
+        first: Any = self
+        for number, model in enumerate(models, 1):
+            pairs = zip(OPTIONS, first.fitted_options, model.fitted_options, strict=False)
+            for name, ours, theirs in pairs:
+                check_equal(name, ours, theirs, number)
+            if type(model.estimator_) is not type(first.estimator_):
+                raise InvalidParameter(
+                    f"merge takes models of one rule, but model 1 has a "
+                    f"{type(first.estimator_).__name__} and model {number} a "
+                    f"{type(model.estimator_).__name__}"
+                )
+        estimators = [model.estimator_ for model in models]
+        with locked_models(models, estimators, how) as several:
+            grown: list[Any] = [model.columns for model in several]
+            columns: Vocabulary | Hashing
+            rows: Sequence[NDArray[np.intp] | None]
+            if isinstance(grown[0], Hashing):
+                columns, rows = merge_hashings(grown), [None] * len(models)
+                features = columns.features
+            else:
+                columns, rows = merge_vocabularies(grown)
+                features = columns.features + 1
+            linear = merged_model(several, how, first.estimator_, rows, features)
+        linear.columns = columns
+        merged: Any = clone(first)
+        merged.adopt(clone(first.estimator_), linear, max(model.n_iter_ for model in models))
+        merged.fitted_options = first.fitted_options
+        made: Self = merged
+        return made
 
 
 def check_equal(name: str, ours: Any, theirs: Any, number: int) -> None:
