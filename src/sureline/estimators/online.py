@@ -18,7 +18,7 @@ from sureline.errors import InvalidParameter
 from sureline.estimators.file import FileMixin
 from sureline.estimators.input_rows import as_rows, validate_rows, validate_weights
 from sureline.estimators.model_merge import MergeMixin
-from sureline.estimators.parallel.shards import ShardedPass, check_copies
+from sureline.estimators.parallel.shards import check_copies, learn_in_shards
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.prediction import Chunk, PredictionMixin
 from sureline.estimators.validation import (
@@ -29,6 +29,7 @@ from sureline.estimators.validation import (
 )
 from sureline.model.learner import AGAIN, NEW, Examples, Learner, Turn
 from sureline.model.linear import LinearModel
+from sureline.model.merge.shards import ShardStates
 from sureline.model.predictions import winners
 from sureline.options import OnlineOptions
 
@@ -84,7 +85,8 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             check_copies(state, pool.threads, self.memory_limit_gb, name)
             learn: Callable[[Examples, Turn], None] = partial(learner.learn, state)
             if pool.threads > 1:
-                learn = ShardedPass(learner, state, pool).learn
+                shards = ShardStates(state, pool.threads, pool.run)
+                learn = partial(learn_in_shards, learner, shards, pool)
             for number in range(self.max_iter):
                 order = rng.permutation(train) if self.shuffle else train
                 learn(Examples(rows, codes, weight, order, rank), AGAIN if number else NEW)

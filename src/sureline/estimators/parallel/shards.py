@@ -36,25 +36,19 @@ def check_copies(state: State, threads: int, limit_gb: float, owner: str) -> Non
         )
 
 
-class ShardedPass:
-    """Rows in memory, learned into a state by all threads of a pool; it changes after each pass."""
+def learn_in_shards(
+    learner: Learner, shards: ShardStates, pool: ThreadPool, examples: Examples, turn: Turn
+) -> None:
+    """Learn examples as `Learner.learn` does, each shard its part, and merge."""
 
-    def __init__(self, learner: Learner, state: State, pool: ThreadPool) -> None:
-        self._learner, self._pool = learner, pool
-        self._shards = ShardStates(state, pool.threads, pool.run)
+    def learn(number: int) -> None:
+        own = np.ascontiguousarray(examples.order[number :: pool.threads])
+        learner.learn(shards.states[number], examples._replace(order=own), turn)
 
-    def learn(self, examples: Examples, turn: Turn = NEW) -> None:
-        """Learn examples as `Learner.learn` does, each shard its part, and merge."""
-        threads, states, learner = self._pool.threads, self._shards.states, self._learner
-
-        def learn(number: int) -> None:
-            own = np.ascontiguousarray(examples.order[number::threads])
-            learner.learn(states[number], examples._replace(order=own), turn)
-
-        # Learning nothing compiles what is needed, once for all threads.
-        learner.learn(self._shards.state, examples._replace(order=examples.order[:0]), turn)
-        self._pool.run(learn, range(threads))
-        self._shards.merge(learner)
+    # Learning nothing compiles what is needed, once for all threads.
+    learner.learn(shards.state, examples._replace(order=examples.order[:0]), turn)
+    pool.run(learn, range(pool.threads))
+    shards.merge(learner)
 
 
 class Shards(Generic[M]):
