@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.preprocessing import normalize
 
-from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures
 from sureline.estimators.text.options import OPTIONS
-from sureline.evaluation.protocols import as_indexable, evaluate_splits, split_folds
+from sureline.evaluation.protocols import evaluate_splits, labelled_rows, split_folds
 from sureline.evaluation.significance import mcnemar
 
 
@@ -104,8 +103,7 @@ def feature_ablation(
         model = _WeightedColumns(online.set_params(**passes), weighting, scaled)
     elif groups is None:
         raise InvalidParameter("feature_ablation: give groups, a dict of the columns of each")
-    rows = as_indexable(X)
-    labels = as_labels(y)
+    rows, labels = labelled_rows(X, y, "feature_ablation")
     width = int(rows.shape[1])
     splits = split_folds(labels, folds, random_state)
     whole = evaluate_splits(model, rows, labels, splits)

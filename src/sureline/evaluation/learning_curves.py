@@ -17,7 +17,7 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_whole, choose_rule
-from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
+from sureline.evaluation.protocols import labelled_rows, take_rows
 from sureline.evaluation.reliability import label_entropy
 from sureline.model.learner import AGAIN
 
@@ -115,13 +115,11 @@ def learning_curve(
         raise InvalidParameter(
             f"{type(model).__name__} has no probabilities; leave out entropy=True"
         )
-    rows, labels, truth = as_indexable(X), as_labels(y), as_labels(y_test)
-    n = count_rows(rows)
-    if n != labels.size or not n or not truth.size:
-        raise DataError(
-            f"learning_curve: there are {n:,} rows and {labels.size:,} labels to learn, and "
-            f"{truth.size:,} held-out labels"
-        )
+    rows, labels = labelled_rows(X, y, "learning_curve")
+    truth = as_labels(y_test)
+    if not truth.size:
+        raise DataError("learning_curve: there are no held-out labels")
+    n = labels.size
     total = n * passes
     stops = n * np.arange(1, passes + 1)
     if by == "example":

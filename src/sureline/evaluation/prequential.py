@@ -19,7 +19,7 @@ from sureline.estimators.input_rows import as_rows
 from sureline.estimators.validation import check_whole, stream_weights
 from sureline.evaluation.learning_curves import relearn_texts
 from sureline.evaluation.metrics import SMALLEST
-from sureline.evaluation.protocols import as_indexable, count_rows, take_rows
+from sureline.evaluation.protocols import labelled_rows, take_rows
 from sureline.model.learner import Examples
 
 FIRST = np.zeros(1, np.int64)
@@ -169,7 +169,6 @@ def progressive(
     >>> curve.examples.tolist(), curve.recent.round(2).tolist()
     ([500, 1000, 1500, 2000], [0.0, 0.01, 0.03, 0.01])
     """
-    labels = as_labels(y)
     check_whole(passes, "passes", "progressive")
     if not hasattr(model, "partial_fit"):
         raise InvalidParameter(
@@ -182,10 +181,8 @@ def progressive(
         )
     learner = clone(model)
     texts = isinstance(learner, TextClassifier)
-    rows = as_text(X) if texts else as_indexable(X)
-    n = count_rows(rows)
-    if n != labels.size or not n:
-        raise DataError(f"progressive: there are {n:,} rows but {labels.size:,} labels")
+    rows, labels = labelled_rows(as_text(X) if texts else X, y, "progressive")
+    n = labels.size
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weight.shape != (n,) or not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise DataError("progressive: sample_weight must hold a finite weight from 0 for each row")

@@ -119,9 +119,9 @@ def hold_out(
     >>> found.rows.size, round(found.error, 3)
     (200, 0.015)
     """
-    labels = _labels(y)
+    rows, labels = labelled_rows(X, y, "hold_out")
     split = split_once(labels, test_size, random_state)
-    return evaluate_splits(model, X, labels, [split], sample_weight, probabilities)
+    return evaluate_splits(model, rows, labels, [split], sample_weight, probabilities)
 
 
 def k_fold(
@@ -171,9 +171,9 @@ def k_fold(
     >>> a.errors.round(3).tolist(), a.error < b.error, mcnemar(a.right, b.right).p_value < 0.05
     ([0.03, 0.05, 0.025, 0.04, 0.035], True, True)
     """
-    labels = _labels(y)
+    rows, labels = labelled_rows(X, y, "k_fold")
     splits = split_folds(labels, folds, random_state)
-    return evaluate_splits(model, X, labels, splits, sample_weight, probabilities)
+    return evaluate_splits(model, rows, labels, splits, sample_weight, probabilities)
 
 
 def growing_blocks(
@@ -259,16 +259,13 @@ def split_folds(labels: NDArray[Any], folds: int, random_state: int | None) -> l
 
 def evaluate_splits(
     model: Any,
-    X: Any,
+    rows: Any,
     labels: NDArray[Any],
     splits: Sequence[Split],
     sample_weight: Any = None,
     probabilities: bool = False,
 ) -> Judgement:
     """Train a clone of the model on the first part of each split and test it on the second."""
-    rows = as_indexable(X)
-    if count_rows(rows) != labels.size:
-        raise DataError(f"there are {count_rows(rows):,} rows but {labels.size:,} labels")
     if probabilities and not hasattr(model, "predict_proba"):
         raise InvalidParameter(
             f"{type(model).__name__} has no probabilities; leave out probabilities=True"
@@ -314,22 +311,18 @@ def join_folds(
     )
 
 
-def _labels(y: Any) -> NDArray[Any]:
-    labels = as_labels(y)
+def labelled_rows(X: Any, y: Any, owner: str) -> tuple[Any, NDArray[Any]]:
+    """Rows that can be indexed (a sparse matrix as CSR, others as they are), and their labels."""
+    sparse, labels = bool(scipy.sparse.issparse(X)), as_labels(y)
+    rows = X.tocsr() if sparse else X
     if labels.ndim != 1 or not labels.size:
-        raise DataError(f"y must hold one label per row, got an array of shape {labels.shape}")
-    return labels
-
-
-def as_indexable(X: Any) -> Any:
-    """Rows that can be indexed: a sparse matrix as CSR, others as they are."""
-    sparse = bool(scipy.sparse.issparse(X))
-    return X.tocsr() if sparse else X
-
-
-def count_rows(X: Any) -> int:
-    """How many rows a matrix, a list or a column has."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        raise DataError(
+            f"{owner}: y must hold one label per row, got an array of shape {labels.shape}"
+        )
+    count = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
+    if count != labels.size:
+        raise DataError(f"{owner}: there are {count:,} rows but {labels.size:,} labels")
+    return rows, labels
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:

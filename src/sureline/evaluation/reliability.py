@@ -12,6 +12,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
+from sureline.estimators.validation import check_whole
 from sureline.evaluation.significance import wilson_interval
 
 Floats = NDArray[np.float64]
@@ -161,8 +162,7 @@ def calibration(
         )
     if not (np.isfinite(chance).all() and (chance >= 0).all() and (chance <= 1 + 1e-6).all()):
         raise DataError("calibration: probabilities must lie between 0 and 1")
-    if not isinstance(bins, int | np.integer) or isinstance(bins, bool) or bins < 1:
-        raise InvalidParameter(f"calibration: bins must be a whole number from 1, got {bins!r}")
+    check_whole(bins, "bins", "calibration")
     best = chance.argmax(axis=1)
     confidence = np.minimum(chance[np.arange(best.size), best], 1.0)
     counts = BinCounts(_edges(confidence, int(bins), strategy))
