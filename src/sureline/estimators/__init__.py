@@ -1,4 +1,4 @@
-"""The scikit-learn face: validation, state, fit, partial_fit, predictions."""
+"""The scikit-learn estimators: validation, fit, partial_fit, predictions, files and merging."""
 
 from __future__ import annotations
 

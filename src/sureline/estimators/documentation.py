@@ -30,7 +30,7 @@ Attributes
 classes_ : array of shape (n_classes,)
     The labels, sorted.
 coef_ : array of shape (1, n_features) or (n_classes, n_features)
-    The mean of every weight. Two classes have one row, in which positive speaks for
+    The mean of every weight. Two classes have one row, in which positive weights favour
     ``classes_[1]``; more have a row each.
 intercept_ : array of shape (1,) or (n_classes,)
     The mean of the constant feature's weight.

@@ -18,19 +18,17 @@ from sureline.kernels.row_check import LOOK_AT_ROWS
 NO_LABELS = "no_validation"  # scikit-learn's word for rows without labels
 
 
-def validate_rows(
-    estimator: Any, X: Any, y: Any = NO_LABELS, reset: bool = False, finite: bool = True
-) -> Any:
+def validate_rows(estimator: Any, X: Any, y: Any = NO_LABELS, reset: bool = False) -> Any:
     """X, or X and y, as scikit-learn validates them: numbers of the estimator's dtype, or an error.
 
     With ``reset=True`` this is the estimator's first input, which sets the number and the names of
-    its features. Unless `finite`, sparse numbers need not be: `as_rows` checks them.
+    its features. Sparse numbers need not be finite: `as_rows` checks them.
     """
     unlabelled = type(y) is str
-    if not reset and _is_valid(estimator, X, finite) and (unlabelled or _are_labels(y, X)):
+    if not reset and _is_valid(estimator, X) and (unlabelled or _are_labels(y, X)):
         return X if unlabelled else (X, y)
     with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
-        checked = finite or not scipy.sparse.issparse(X) or cast(Any, X).dtype != estimator.dtype
+        checked = not scipy.sparse.issparse(X) or cast(Any, X).dtype != estimator.dtype
         return validate_data(
             estimator,
             X,
@@ -42,7 +40,7 @@ def validate_rows(
         )
 
 
-def _is_valid(estimator: Any, X: Any, finite: bool) -> bool:
+def _is_valid(estimator: Any, X: Any) -> bool:
     """Whether X is as scikit-learn would return it, so that one row can skip its slow checks."""
     return bool(
         type(X) in (scipy.sparse.csr_array, scipy.sparse.csr_matrix)
@@ -50,7 +48,6 @@ def _is_valid(estimator: Any, X: Any, finite: bool) -> bool:
         and X.shape[0]
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and not hasattr(estimator, "feature_names_in_")
-        and (not finite or np.isfinite(X.data).all())
     )
 
 

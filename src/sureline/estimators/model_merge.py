@@ -40,14 +40,14 @@ def merge(models: Iterable[M], how: How = "kl") -> M:
     Parameters
     ----------
     models : list of fitted classifiers
-        Of one class and with the same parameters, those aside that only steer `fit`. They may know
-        different classes and different numbers of features: what a model has not met is there as
-        a model begins.
+        Of one class and with the same parameters, except those that only control `fit`. They may
+        know different classes and different numbers of features: what a model has not seen counts
+        as in a new model.
     how : {"kl", "mean", "product", "product-prior"}, default="kl"
         ``"kl"``, the Gaussian nearest to all models, as sure as they are on average: weights are
         averaged by how sure each model is of them. ``"product"``, the same weights with all
-        precisions added. ``"product-prior"``, as if one model had met all examples: what the
-        models began with is counted once. ``"mean"``, plain averages, the only way for rules that
+        precisions added. ``"product-prior"``, as if one model had seen all examples: the prior
+        is counted once. ``"mean"``, plain averages, the only way for rules that
         keep no variances.
 
     Returns

@@ -62,7 +62,7 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             The fitted classifier.
         """
         learner, name = self.learner(), type(self).__name__
-        X, y = validate_rows(self, X, y, reset=True, finite=False)
+        X, y = validate_rows(self, X, y, reset=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -123,7 +123,7 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             Their labels; new ones may appear at any time.
         classes : array, default=None
             Labels to know beforehand. Without it a class exists from the first row that shows it;
-            rows before the second class has come teach nothing.
+            nothing is learned from rows before the second class arrives.
         sample_weight : array of shape (n_samples,), default=None
             How much each example counts; 0 leaves it out.
 
@@ -136,7 +136,7 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             learner = self.learner()
             check_stream_parameters(self)
             first = not self.__sklearn_is_fitted__()
-            X, y = validate_rows(self, X, y, reset=first, finite=False)
+            X, y = validate_rows(self, X, y, reset=first)
             weight = validate_weights(sample_weight, X.shape[0], allow_zero=True)
             weight = stream_weights(self, learner.rule, y, weight)
             self.model_for(learner).learn(as_rows(X), y, weight, classes, X.shape[1])
@@ -174,7 +174,7 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
         self.model_, self.n_iter_ = model, n_iter
 
     def _chunks(self, model: LinearModel, X: Any) -> list[Chunk]:
-        rows = as_rows(validate_rows(self, X, finite=False))
+        rows = as_rows(validate_rows(self, X))
         cuts = rows.chunks(model.chunk_size(model.state))
         return [partial(partial, rows.part, cut.start, cut.stop) for cut in cuts]
 

@@ -58,7 +58,7 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        The centre of the box. Two classes have one row, in which positive speaks for
+        The centre of the box. Two classes have one row, in which positive weights favour
         ``classes_[1]``; more have a row each, against the rest.
     width_ : array of shape (1, n_features) or (n_classes, n_features)
         Half the width of every interval: how uncertain the weight is. Features that
@@ -298,7 +298,7 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
             that earlier examples were not of it.
         classes : array, default=None
             Labels to know beforehand. Without it a class exists from the first row that shows it;
-            rows before the second class has come teach nothing.
+            nothing is learned from rows before the second class arrives.
         sample_weight : array of shape (n_samples,), default=None
             How many times the loss of each example counts; 0 leaves it out.
 

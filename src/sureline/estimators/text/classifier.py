@@ -63,7 +63,7 @@ class TextClassifier(
     It reads raw strings, finds words and pairs of words in compiled code, gives each a column, and
     learns their weights online. New words and new labels may come at any time.
 
-    Texts may be a list, a NumPy array, a pandas or Polars column, or anything that speaks Arrow.
+    Texts may be a list, a NumPy array, a pandas or Polars column, or anything with an Arrow interface.
     While one thread learns, others may predict.
 
     Examples
@@ -154,7 +154,7 @@ class TextClassifier(
             Their labels; new ones may appear at any time.
         classes : array, default=None
             Labels to know beforehand. Without it a class exists from the first text that shows it;
-            texts before the second class has come teach nothing but their words.
+            from texts before the second class arrives, only words are learned.
         sample_weight : array of shape (n_samples,), default=None
             How much each text counts; 0 leaves it out.
 

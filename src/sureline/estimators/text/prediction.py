@@ -120,7 +120,7 @@ class TextPredictionMixin(PredictionMixin):
         return self.model_.explain(text, top)
 
     def top_features(self, label: Any, n: int = 10) -> list[FeatureWeight]:
-        """The features that speak most surely for a class.
+        """The features that most certainly indicate a class.
 
         Parameters
         ----------
@@ -132,8 +132,7 @@ class TextPredictionMixin(PredictionMixin):
         Returns
         -------
         list of FeatureWeight
-            Name, weight and variance, in the order of weight less standard deviation: what the
-            weight is at least, if it is off by its own uncertainty.
+            Name, weight and variance, ranked by weight less standard deviation.
         """
         check_whole(n, "n", "TextClassifier")
         check_is_fitted(self)

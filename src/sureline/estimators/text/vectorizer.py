@@ -48,7 +48,7 @@ class TextFeatures(
     ``"idf"`` is what scikit-learn's TfidfTransformer does. ``"nb"`` needs `y`, of two classes: it
     scales each feature by log [(π + p) / (1 − π + q)] − log [π / (1 − π)], with p texts of the
     second class (in the order of ``classes_``) and q of the first that have had the feature, and π
-    the second's share of all features of all texts. Values are above 0 where a feature speaks for
+    the second's share of all features of all texts. Values are above 0 where a feature indicates
     the second class.
 
     Examples
