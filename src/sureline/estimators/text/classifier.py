@@ -63,8 +63,8 @@ class TextClassifier(
     It reads raw strings, finds words and pairs of words in compiled code, gives each a column, and
     learns their weights online. New words and new labels may come at any time.
 
-    Texts may be a list, a NumPy array, a pandas or Polars column, or anything with an Arrow interface.
-    While one thread learns, others may predict.
+    Texts may be a list, a NumPy array, a pandas or Polars column, or anything with an Arrow
+    interface. While one thread learns, others may predict.
 
     Examples
     --------

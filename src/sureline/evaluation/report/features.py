@@ -19,7 +19,7 @@ from sureline.estimators.stream import count_features
 from sureline.estimators.validation import settings_of
 from sureline.features.tokenizer import TokenizedTexts
 from sureline.features.vocabulary import Vocabulary
-from sureline.model.explanation import Contribution, FeatureWeight, lower_bound
+from sureline.model.explanation import Contribution, FeatureWeight, explain_row, lower_bound
 
 WEIGHTS_AT_ONCE = 2**21  # weights that are ranked together
 MOST_SHARES = 20_000  # shares of one text that are compared, over all classes
@@ -117,7 +117,7 @@ def lead_contributions(model: Any, row: Any, predicted: Any, true: Any) -> list[
         rows = as_rows(row.astype(model.dtype))
         names = [str(feature) for feature in rows.indices.tolist()]
         known = model.model_.padded(row.shape[1])  # some features may be unknown to the model
-        reasons = known.explain_row(rows, names, most).classes
+        reasons = explain_row(known, rows, names, most).classes
     towards = {each.feature: each for each in reasons[predicted].features}
     away = {}
     if true in reasons and len(reasons) > 2:  # of two classes, each has the whole score
