@@ -415,7 +415,7 @@ def test_learners_of_all_rows_at_once_have_a_curve_by_example():
         learning_curve(model, X, y, X, y, by="epoch")
     with pytest.raises(InvalidParameter, match="has no probabilities"):
         learning_curve(PAClassifier(), X, y, X, y, entropy=True)
-    with pytest.raises(DataError, match="60 rows and 59 labels"):
+    with pytest.raises(DataError, match="60 rows but 59 labels"):
         learning_curve(PAClassifier(), X, y[1:], X, y)
 
 
