@@ -32,8 +32,8 @@ ASSIGNED = 1 << 25
 
 def found(text, **options):
     """The features of one text by name, as the compiled code finds them."""
-    told = TextFeatures(**options)
-    found = told.tokenizer().read(pa.array([text], pa.large_string()))
+    vectorizer = TextFeatures(**options)
+    found = vectorizer.tokenizer().read(pa.array([text], pa.large_string()))
     size = int(found.indptr[1])
     names = []
     for start, length in zip(found.starts[:size], found.lengths[:size], strict=True):
@@ -158,9 +158,9 @@ def test_matrix_holds_the_reference_rows():
     texts, _ = sms_spam()
     texts = [*texts[: several(400, 30)], "", "?!"]
     for options in OPTIONS[:4]:
-        told = TextFeatures(dtype="float64", **options)
-        matrix = told.fit_transform(texts)
-        names = told.get_feature_names_out()
+        vectorizer = TextFeatures(dtype="float64", **options)
+        matrix = vectorizer.fit_transform(texts)
+        names = vectorizer.get_feature_names_out()
         assert matrix.shape == (len(texts), len(names))
         for row, text in zip(matrix, texts, strict=True):
             ours = {names[j]: value for j, value in zip(row.indices, row.data, strict=True)}

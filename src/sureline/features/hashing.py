@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sureline.features.names import Names, grow
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts
-from sureline.features.vocabulary import copy_arrays, empty_rows, largest
+from sureline.features.vocabulary import empty_rows, largest
 from sureline.kernels.text.arguments import NamedColumns
 from sureline.kernels.text.vocabulary import FOLD_ROWS
 
@@ -51,9 +52,7 @@ class Hashing:
 
     def copy(self) -> Hashing:
         """An independent copy."""
-        copy = Hashing(self.features.bit_length() - 1, bool(self.arrays.bits.size))
-        copy.arrays = copy_arrays(self.arrays)
-        return copy
+        return deepcopy(self)
 
     def most_after(self, new: int) -> int:
         """The number of columns, which never changes."""

@@ -7,6 +7,7 @@ once, so that readers finish with what they have.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,7 @@ class Vocabulary:
 
     def copy(self) -> Vocabulary:
         """An independent copy."""
-        copy = Vocabulary(self.least, self.most)
-        copy.arrays = copy_arrays(self.arrays)
-        return copy
+        return deepcopy(self)
 
     def most_after(self, new: int) -> int:
         """The largest number of columns after so many more features."""
@@ -205,12 +204,6 @@ def fill_table(
     table = np.zeros((1 << int(2 * len(entries) + SMALLEST).bit_length(), 2), np.uint64)
     ENLARGE.compiled("float64")(entries, table)
     return table
-
-
-def copy_arrays(arrays: Any) -> Any:
-    """A copy of a vocabulary's, or of named columns', arrays."""
-    copied = (part.copy() for part in arrays[:-1])
-    return type(arrays)(*copied, Names(*(part.copy() for part in arrays.names)))
 
 
 def empty_rows(tokens: TokenizedTexts, first: int, dtype: str) -> Rows:

@@ -7,6 +7,7 @@ classes are always reported as one score for the second, whether they share a co
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -69,8 +70,7 @@ class LinearModel:
 
         It has a lock of its own.
         """
-        model: Self = object.__new__(type(self))
-        vars(model).update(vars(self))
+        model = copy(self)
         model.state, model.lock = state, ReadWriteLock()
         if labels is not None:
             model.labels, model.classes = labels, np.sort(labels)

@@ -46,7 +46,7 @@ def state_parts(
     """
     if features is not None:
         state = state.trimmed(features)
-    layout, used, everything = state.layout, state.used, state.features + 1
+    layout, used = state.layout, state.used
     fields = {
         **_layout_fields(layout),
         "features": state.features,
@@ -60,11 +60,11 @@ def state_parts(
     }
     rest, rest_changed = _rest(state)
     differing = _differing(state, rest, rest_changed)
-    part = layout.size(int(np.count_nonzero(differing)), used)
-    whole_ = layout.size(everything, used)
+    part, everything = int(np.count_nonzero(differing)), state.features + 1
     tensors: Tensors = {}
     rows: Places = slice(None)
-    if 2 * part <= whole_ and _may_grow(part, whole_, limit_gb, _allowed(layout, expected, used)):
+    halved = 2 * layout.size(part, used) <= layout.size(everything, used)
+    if halved and _may_grow(layout, part, everything, used, limit_gb, expected):
         rows = np.flatnonzero(differing)
         tensors = {"rows": rows.astype(np.int32), "rest": rest}
         if layout.last_changed:
@@ -114,11 +114,10 @@ def state_from_parts(
     rows = tensors.get("rows")
     stored = everything if rows is None else _check_rows(rows, everything)
     _check_tensors(layout, tensors, stored, used, classes)
-    part, whole_ = layout.size(stored, used), layout.size(everything, used)
-    if rows is not None and not _may_grow(part, whole_, limit_gb, _allowed(layout, expected, used)):
+    if rows is not None and not _may_grow(layout, stored, everything, used, limit_gb, expected):
         raise ModelFileError(
             f"its {stored:,} stored features stand for {features:,}, which would take "
-            f"{whole_ / 2**30:.3g} GB: more than such a file may ask for"
+            f"{layout.size_gb(features, used):.3g} GB: more than such a file may ask for"
         )
 
     def all_rows(name: str, rest: Array) -> Array:
@@ -260,14 +259,14 @@ def _mark_differing(matrix: Array, variance: float, differs: NDArray[np.bool_]) 
         differs |= found.any(axis=0)
 
 
-def _allowed(layout: Layout, expected: int | None, columns: int) -> int:
-    """To how many bytes a file may grow, however small it is."""
-    return max(ALLOWANCE, layout.size(expected + 1, columns) if expected is not None else 0)
-
-
-def _may_grow(part: int, everything: int, limit_gb: float, allowed: int) -> bool:
-    """Whether a file with `part` bytes of state may ask for `everything` when it is opened."""
-    return everything <= limit_gb * 2**30 and everything <= max(allowed, GROWTH * part)
+def _may_grow(
+    layout: Layout, stored: int, everything: int, used: int, limit_gb: float, expected: int | None
+) -> bool:
+    """Whether a file with some rows of a state may have it expanded to all when it is opened."""
+    size, allowed = layout.size(everything, used), ALLOWANCE
+    if expected is not None:
+        allowed = max(allowed, layout.size(expected + 1, used))
+    return size <= limit_gb * 2**30 and size <= max(allowed, GROWTH * layout.size(stored, used))
 
 
 def _layout_fields(layout: Layout) -> dict[str, Json]:
