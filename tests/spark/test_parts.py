@@ -78,10 +78,10 @@ def with_classes(model, classes):
 def counted(model):
     """How many texts of each class have had each feature, and how many tokens there were."""
     state = model.model_.state
-    tallies = state.class_counts[: model.n_features_ + 1, : state.classes].tolist()
-    if tallies and model.features == "vocabulary":
-        tallies = dict(zip(["", *model.get_feature_names_out()], tallies, strict=True))
-    return tallies, state.class_tokens[: state.classes].tolist()
+    counts = state.class_counts[: model.n_features_ + 1, : state.classes].tolist()
+    if counts and model.features == "vocabulary":
+        counts = dict(zip(["", *model.get_feature_names_out()], counts, strict=True))
+    return counts, state.class_tokens[: state.classes].tolist()
 
 
 @pytest.mark.parametrize(

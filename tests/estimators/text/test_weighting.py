@@ -28,9 +28,9 @@ DIAGONAL = ("diagonal-kl", "diagonal-l2", "diagonal-exact")
 # -- the prior ---------------------------------------------------------------------------------
 
 
-def squares(tallies, tokens, k):
+def squares(class_counts, tokens, k):
     """s² of every feature for class k, as the head of kernels/informed_prior.py has it."""
-    p, total = tallies[:, k].astype(float), tallies.sum(axis=1)
+    p, total = class_counts[:, k].astype(float), class_counts.sum(axis=1)
     share = (tokens[k] + 1.0) / (tokens.sum() + len(tokens))
     ratio = (share + p) / (1.0 - share + (total - p))
     told = (np.log(ratio) - np.log(share / (1.0 - share))) ** 2 + 0.1**2
@@ -404,23 +404,23 @@ def test_the_calibrator_makes_one_newton_step_per_row():
     X, y = noisy(2, 60, 4)
     model = CWClassifier(calibration="online", scheme="one-vs-rest", dtype="float64")
     slow = CWClassifier(scheme="one-vs-rest", dtype="float64")
-    curve, H = np.array([1.5, 0.5]), np.zeros((2, 2))
+    calibrator, H = np.array([1.5, 0.5]), np.zeros((2, 2))
     for x, label in zip(X, y, strict=True):
         model.partial_fit(x[np.newaxis], [label], classes=range(4))
         seen = hasattr(slow, "classes_")
         m = slow.decision_function(x[np.newaxis])[0] if seen else np.zeros(4)
-        a = np.exp(curve[0])
-        sigma = expit(a * m + curve[1])
+        a = np.exp(calibrator[0])
+        sigma = expit(a * m + calibrator[1])
         p = sigma / sigma.sum()
         slopes = np.stack([a * m * (1 - sigma), 1 - sigma])
         mean = slopes @ p
         H = H * (1 - 1 / 1000) + (slopes * p) @ slopes.T - np.outer(mean, mean)
         step = np.linalg.solve(H + 5 * np.eye(2), slopes[:, label] - mean)
-        curve = np.clip(curve + np.clip(step, -0.5, 0.5), [-3, -6], [6, 6])
+        calibrator = np.clip(calibrator + np.clip(step, -0.5, 0.5), [-3, -6], [6, 6])
         slow.partial_fit(x[np.newaxis], [label], classes=range(4))
-    np.testing.assert_allclose(model.model_.state.calibrator[:2], curve, rtol=1e-9)
+    np.testing.assert_allclose(model.model_.state.calibrator[:2], calibrator, rtol=1e-9)
     np.testing.assert_allclose(model.model_.state.calibrator[2:], H[np.triu_indices(2)], rtol=1e-9)
-    sigma = expit(np.exp(curve[0]) * model.decision_function(X) + curve[1])
+    sigma = expit(np.exp(calibrator[0]) * model.decision_function(X) + calibrator[1])
     np.testing.assert_allclose(model.predict_proba(X), sigma / sigma.sum(axis=1, keepdims=True))
 
 

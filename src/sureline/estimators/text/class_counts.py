@@ -119,13 +119,13 @@ class ClassCounts:
             state.class_tokens[column] += theirs.class_tokens[k]
 
 
-def ratios(tallies: Any, tokens: Any, indices: NDArray[Any]) -> NDArray[np.float64]:
+def ratios(class_counts: Any, class_tokens: Any, indices: NDArray[Any]) -> NDArray[np.float64]:
     """The logarithm of how much more often the second of two classes has each feature.
 
     One text is spread over both classes in proportion, as for the prior of `TextClassifier`.
     """
-    share = (tokens[1] + 1.0) / (tokens[:2].sum() + 2.0)
-    q, p = tallies[indices + 1, :2].T.astype(np.float64)
+    share = (class_tokens[1] + 1.0) / (class_tokens[:2].sum() + 2.0)
+    q, p = class_counts[indices + 1, :2].T.astype(np.float64)
     found = np.log((share + p) / (1.0 - share + q)) - np.log(share / (1.0 - share))
     return np.asarray(found)
 
