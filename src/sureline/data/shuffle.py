@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sureline.data.batch import Batch, concatenate, split_sizes
@@ -154,6 +155,7 @@ class LongestRun:
     Examples
     --------
     >>> import pyarrow as pa
+    import pyarrow.compute as pc
     >>> from sureline.data import LongestRun
     >>> longest = LongestRun()
     >>> longest.update(pa.array(["ham", "ham", "spam"]))
@@ -178,8 +180,6 @@ class LongestRun:
         """
         if labels is None or not len(labels):
             return
-        import pyarrow.compute as pc
-
         self.rows += len(labels)
         runs = pc.run_end_encode(labels)
         ends = np.asarray(runs.run_ends.to_numpy(zero_copy_only=False), np.int64)

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sureline.cli.model_files import open_model
 from sureline.cli.train.plan import Plan
 from sureline.data import Batch
+from sureline.data.arrow_arrays import string_offsets
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.file import save
 
@@ -101,28 +103,23 @@ def add_rows(digest: list[int], batch: Batch) -> list[int]:
     """The checksums of texts or features, and of labels, with the rows of one more batch."""
     content, labels = digest
     if batch.text is not None:
-        content = zlib.crc32(_letters(batch.text), content)
+        content = zlib.crc32(_bytes(batch.text), content)
     else:
         pairs = np.column_stack([batch.matrix.indices, batch.matrix.data]).astype(np.float64)
         content = zlib.crc32(pairs.tobytes(), content)
     if batch.label is not None:
-        import pyarrow as pa
-
         if pa.types.is_large_string(batch.label.type):
-            labels = zlib.crc32(_letters(batch.label), labels)
+            labels = zlib.crc32(_bytes(batch.label), labels)
         else:
             values = batch.label.to_numpy(zero_copy_only=False)
             labels = zlib.crc32(np.ascontiguousarray(values, np.float64).tobytes(), labels)
     return [content, labels]
 
 
-def _letters(array: Any) -> memoryview:
+def _bytes(array: pa.LargeStringArray) -> memoryview:
     """All bytes of an array of strings, one text after the other."""
-    if not len(array):
-        return memoryview(b"")
-    _, offsets, letters = array.buffers()
-    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    return memoryview(letters or b"")[int(ends[0]) : int(ends[-1])]
+    offsets = string_offsets(array)
+    return memoryview(array.buffers()[2] or b"")[int(offsets[0]) : int(offsets[-1])]
 
 
 def next_point(examples: int) -> int:

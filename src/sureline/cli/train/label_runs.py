@@ -6,6 +6,8 @@ from collections import Counter
 from math import log
 from typing import Any
 
+import pyarrow.compute as pc
+
 from sureline.data import Batch, LongestRun
 
 # So many rows of one label at the beginning of an input that keeps its order are worth a warning.
@@ -27,8 +29,6 @@ class LabelRuns:
         self._run.update(batch.label)
         self._bytes += int(batch.row_bytes.sum())
         if batch.label is not None:
-            import pyarrow.compute as pc
-
             for each in pc.value_counts(batch.label).to_pylist():
                 self._labels[each["values"]] += each["counts"]
 
