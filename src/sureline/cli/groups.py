@@ -11,9 +11,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -162,14 +161,13 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     if any(_is_hidden(each) for each in parameters):
         parameters.append(HELP_ALL)
 
+    @wraps(command)
     def run(**given: Any) -> None:
         given.pop(HELP_ALL.name, None)
         for name, (members, build) in groups.items():
             given[name] = build({member: given.pop(member) for member in members})
         command(**given)
 
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__module__, run.__qualname__ = command.__module__, command.__qualname__
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
@@ -195,7 +193,7 @@ def _fields(group: Any) -> list[inspect.Parameter]:
     names = dict.fromkeys(name for cls in group.__mro__ for name in inspect.get_annotations(cls))
     made = list[inspect.Parameter]()
     for field in (fields[name] for name in names if name in fields):
-        info = copy(field.metadata["info"])
+        info = field.metadata["info"]
         info.rich_help_panel = group.PANEL
         made.append(_parameter(field.name, Annotated[hints[field.name], info], field.default))
     return made
