@@ -20,6 +20,7 @@ from sureline.evaluation.search.comparison import LEVELS, Comparison, Result
 
 MEANING = ", ".join(f"{stars} p < {level:g}" for level, stars in reversed(LEVELS))
 STRONG = "bold"
+WORDS = ("learner", "settings")  # the columns that do not hold numbers
 
 
 class Cell(NamedTuple):
@@ -30,17 +31,10 @@ class Cell(NamedTuple):
     strong: bool = False
 
 
-class Column(NamedTuple):
-    """A column of a table: its heading, and whether it holds numbers."""
-
-    heading: str
-    numeric: bool = True
-
-
 class Block(NamedTuple):
-    """A table: its columns and its rows."""
+    """A table: the headings of its columns, and its rows."""
 
-    columns: Sequence[Column]
+    headings: Sequence[str]
     rows: Sequence[Sequence[Cell]]
 
 
@@ -58,15 +52,8 @@ def _blocks(results: Results, abreast: int) -> list[Block]:
 def _rank(results: Sequence[Result]) -> Block:
     """Each learner on one task, the best first."""
     spread = any(not isnan(each.deviation) for each in results)
-    columns = [
-        Column(""),
-        Column("learner", numeric=False),
-        Column("error %"),
-        *([Column("±")] if spread else []),
-        Column("seconds"),
-        Column("passes"),
-        Column("settings", numeric=False),
-    ]
+    deviation = ["±"] if spread else []
+    headings = ["", "learner", "error %", *deviation, "seconds", "passes", "settings"]
     rows = [
         [
             Cell(str(rank)),
@@ -79,7 +66,7 @@ def _rank(results: Sequence[Result]) -> Block:
         ]
         for rank, each in enumerate(results, 1)
     ]
-    return Block(columns, rows)
+    return Block(headings, rows)
 
 
 def _compare_tasks(results: Results, comparisons: Sequence[Comparison]) -> Block:
@@ -103,8 +90,8 @@ def _compare_tasks(results: Results, comparisons: Sequence[Comparison]) -> Block
         ]
         for name in names
     ]
-    headings = [Column(f"{comparison.task} %") for comparison in comparisons]
-    return Block([Column("learner", numeric=False), Column("mean rank"), *headings], rows)
+    tasks = [f"{comparison.task} %" for comparison in comparisons]
+    return Block(["learner", "mean rank", *tasks], rows)
 
 
 def _notes(results: Results) -> list[str]:
@@ -157,12 +144,13 @@ def render(results: Results, width: int) -> RenderableType:
 def _screen_table(block: Block) -> Table:
     """The table without lines; marks have columns of their own, so that digits line up."""
     table = Table(box=None, pad_edge=False, padding=0, header_style="dim", collapse_padding=True)
-    last = len(block.columns) - 1
+    last = len(block.headings) - 1
     marked = [any(row[k].mark for row in block.rows) for k in range(last + 1)]
-    for k, (heading, numeric) in enumerate(block.columns):
-        wraps = (k == last and not numeric) or (heading.endswith(" %") and heading != "error %")
+    for k, heading in enumerate(block.headings):
+        words = heading in WORDS
+        wraps = (k == last and words) or (heading.endswith(" %") and heading != "error %")
         table.add_column(
-            heading, justify="right" if numeric else "left", no_wrap=not wraps, overflow="fold"
+            heading, justify="left" if words else "right", no_wrap=not wraps, overflow="fold"
         )
         if marked[k]:
             table.add_column("", no_wrap=True)
@@ -203,7 +191,7 @@ class Markup:
 
     def write_block(self, block: Block, rule: str) -> list[str]:
         """The headings, a rule, and the rows."""
-        headings = self.write_row(Cell(column.heading) for column in block.columns)
+        headings = self.write_row(map(Cell, block.headings))
         return [headings, rule, *map(self.write_row, block.rows)]
 
     def _write(self, cell: Cell) -> str:
@@ -234,7 +222,7 @@ def as_markdown(results: Results) -> str:
         title, rest = comparison.task, _describe(comparison)
         lines += [f"**{MARKDOWN.escape(title)}**: {MARKDOWN.escape(rest)}", ""]
     for block in _blocks(results, abreast=len(results.comparisons)):
-        rules = ("---:" if column.numeric else "---" for column in block.columns)
+        rules = ("---" if heading in WORDS else "---:" for heading in block.headings)
         lines += [*MARKDOWN.write_block(block, f"| {' | '.join(rules)} |"), ""]
     lines += [f"{MARKDOWN.escape(note)}  " for note in _notes(results)]
     return "\n".join(lines).rstrip() + "\n"
@@ -244,7 +232,7 @@ def as_latex(results: Results) -> str:
     """The comparison as a LaTeX table that needs no package."""
     lines = list[str]()
     for block in _blocks(results, abreast=len(results.comparisons)):
-        shape = "".join("r" if column.numeric else "l" for column in block.columns)
+        shape = "".join("l" if heading in WORDS else "r" for heading in block.headings)
         lines += [f"\\begin{{tabular}}{{{shape}}}", "\\hline"]
         lines += [*LATEX.write_block(block, "\\hline"), "\\hline", "\\end{tabular}"]
     titles = [f"{each.task}: {_describe(each)}." for each in results.comparisons]
