@@ -50,8 +50,7 @@ class Option:
     @property
     def kinds(self) -> tuple[Any, ...]:
         """The alternatives of its type."""
-        union = get_origin(self.kind) in (Union, UnionType)
-        return get_args(self.kind) if union else (self.kind,)
+        return alternatives(self.kind)
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -126,6 +125,11 @@ class Option:
                 return False
             return all(isinstance(word, str) for word in value)
         return not _is_whole(value)  # the rest is checked where it is used
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that a type hint allows."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def _is_whole(value: Any) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
+from sureline.declaration import alternatives
 from sureline.errors import DataError, InvalidParameter
 
 NAMES: dict[Any, str] = {
@@ -73,8 +74,7 @@ def read_words(path: str, option: str) -> list[str]:
 
 def _alternatives(hint: Any) -> list[Any]:
     """The types that a parameter may have, those first that fewer texts fit."""
-    kinds: list[Any] = list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
-    kinds = [kind for kind in kinds if getattr(kind, "__name__", "") != "RandomState"]
+    kinds = [kind for kind in alternatives(hint) if getattr(kind, "__name__", "") != "RandomState"]
     return sorted(kinds, key=lambda kind: (kind is not NoneType, not _is_choice(kind)))
 
 
