@@ -17,7 +17,7 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_whole, choose_rule
-from sureline.evaluation.protocols import labelled_rows, take_rows
+from sureline.evaluation.protocols import check_probabilities, labelled_rows, take_rows
 from sureline.evaluation.reliability import label_entropy
 from sureline.model.learner import AGAIN
 
@@ -111,10 +111,8 @@ def learning_curve(
             f"learning_curve: {type(model).__name__} has no partial_fit, so that there is no curve "
             "by pass; use by='example' and passes=1"
         )
-    if entropy and not hasattr(model, "predict_proba"):
-        raise InvalidParameter(
-            f"{type(model).__name__} has no probabilities; leave out entropy=True"
-        )
+    if entropy:
+        check_probabilities(model, "entropy=True")
     rows, labels = labelled_rows(X, y, "learning_curve")
     truth = as_labels(y_test)
     if not truth.size:

@@ -19,7 +19,7 @@ from sureline.estimators.input_rows import as_rows
 from sureline.estimators.validation import check_whole, stream_weights
 from sureline.evaluation.learning_curves import relearn_texts
 from sureline.evaluation.metrics import SMALLEST
-from sureline.evaluation.protocols import labelled_rows, take_rows
+from sureline.evaluation.protocols import check_probabilities, labelled_rows, take_rows
 from sureline.model.learner import Examples
 
 FIRST = np.zeros(1, np.int64)
@@ -175,10 +175,8 @@ def progressive(
             f"progressive needs a model that learns row by row, with partial_fit; "
             f"{type(model).__name__} has none: use growing_blocks, k_fold or hold_out"
         )
-    if probabilities and not hasattr(model, "predict_proba"):
-        raise InvalidParameter(
-            f"{type(model).__name__} has no probabilities; leave out probabilities=True"
-        )
+    if probabilities:
+        check_probabilities(model, "probabilities=True")
     learner = clone(model)
     texts = isinstance(learner, TextClassifier)
     rows, labels = labelled_rows(as_text(X) if texts else X, y, "progressive")

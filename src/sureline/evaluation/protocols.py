@@ -266,10 +266,8 @@ def evaluate_splits(
     probabilities: bool = False,
 ) -> Judgement:
     """Train a clone of the model on the first part of each split and test it on the second."""
-    if probabilities and not hasattr(model, "predict_proba"):
-        raise InvalidParameter(
-            f"{type(model).__name__} has no probabilities; leave out probabilities=True"
-        )
+    if probabilities:
+        check_probabilities(model, "probabilities=True")
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
     classes = np.unique(labels) if probabilities else None
     predictions, chances, seconds = list[Any](), list[Any](), list[float]()
@@ -309,6 +307,12 @@ def join_folds(
         classes=classes,
         probabilities=np.concatenate(chances)[order] if chances else None,
     )
+
+
+def check_probabilities(model: Any, option: str) -> None:
+    """Refuse an option that needs probabilities where the model has none."""
+    if not hasattr(model, "predict_proba"):
+        raise InvalidParameter(f"{type(model).__name__} has no probabilities; leave out {option}")
 
 
 def labelled_rows(X: Any, y: Any, owner: str) -> tuple[Any, NDArray[Any]]:
