@@ -237,6 +237,7 @@ class State:
             covariance=other.covariance,
             last_changed=other.last_changed,
             class_counts=other.class_counts,
+            class_tokens=self.class_tokens.copy(),
         )
 
     # -- columns -------------------------------------------------------------------------------
