@@ -69,13 +69,14 @@ def pyarrow_csv(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Itera
     )
     done = 1
     for table in reader:
-        errors = RowErrors(options)
         text, label = table.columns
-        errors.check_label(label)
         lines = np.arange(done + 1, done + len(text) + 1)
         done += len(text)
-        raw = RawBatch(Batch(text=text, label=label), lines)
-        yield errors.drop_bad(raw, bad, stream.name)
+        errors = RowErrors(options, bad, stream.name)
+        errors.check_label(label)  # Arrow has checked the texts
+        for row, (reason, remedy) in sorted(errors.found.items()):
+            bad.add(stream.name, int(lines[row]), reason, remedy)
+        yield RawBatch(Batch(text=text, label=label), lines)
 
 
 READERS = {"own splitter": own_splitter, "pyarrow.csv": pyarrow_csv}

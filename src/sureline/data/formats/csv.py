@@ -337,14 +337,13 @@ def _raw_batch(
         errors.add(row, table.reason(row, len(slots)), remedy)
     strings = {column: table.column(int(slot)) for column, slot in enumerate(slots) if slot >= 0}
     read = {role: strings[column] for role, column in columns.roles.items()}
-    for role, array in read.items():
-        errors.check_text(array, role)
+    weight = read.get("weight")
+    errors.check_text(weight, "weight")
     others = None
     if options.keep:
         for column in columns.others:
             errors.check_text(strings[column], f"column {columns.names[column]!r}")
         others = columns.table(strings)
-    weight = read.get("weight")
     if weight is not None and not is_utf8(weight):
         values = weight.cast(pa.large_binary()).to_pylist()
         weight = pa.array([value.decode("utf-8", "replace") for value in values])
