@@ -71,17 +71,17 @@ def _candidates(chosen: RuleSettings, learners: Learners) -> list[Candidate]:
     if words == ["none"]:
         words = []
     _check_words("covariance", wanted, COVARIANCES)
-    _check_words("baseline", words, (*BASELINES, "none"))
+    _check_words("baseline", words, BASELINES, ", or none")
     online = rule_candidates(chosen.names, wanted, chosen.fixed)
     check_candidates(online)
     return [*online, *baseline_candidates(dict.fromkeys(words))]
 
 
-def _check_words(what: str, words: Iterable[str], known: Sequence[str]) -> None:
+def _check_words(what: str, words: Iterable[str], known: Sequence[str], more: str = "") -> None:
     for word in words:
         if word not in known:
             raise InvalidParameter(
-                f"--{what}s: there is no {what} {word!r}; there are {', '.join(known)}"
+                f"--{what}s: there is no {what} {word!r}; there are {', '.join(known)}{more}"
             )
 
 
