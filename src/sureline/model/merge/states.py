@@ -104,7 +104,7 @@ def _merge_rows(
         absent = np.full((stop - start, 1, used), float(sum(way.shares)))
         for state, own, places, share in zip(states, columns, placed, way.shares, strict=True):
             here, there = next(places)
-            if not state.table[here, :, : own.size].size:
+            if not own.size or not len(state.table[here, :0]):
                 continue
             parts = way.gather_rows(state, here, own.size, start == 0)
             if np.array_equal(own, every):
