@@ -155,7 +155,6 @@ class LongestRun:
     Examples
     --------
     >>> import pyarrow as pa
-    import pyarrow.compute as pc
     >>> from sureline.data import LongestRun
     >>> longest = LongestRun()
     >>> longest.update(pa.array(["ham", "ham", "spam"]))
