@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from time import perf_counter
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 
 import sureline
 from sureline import TextClassifier
-from sureline.cli import build_app, main
+from sureline.cli import build_app, main, program
 from sureline.cli.demo.render import render
 from sureline.cli.demo.results import Compilations, collect_results
 from sureline.data import sms_spam
@@ -76,6 +77,29 @@ def words_of(help_text: str) -> str:
     """A help page without its boxes and the names of types, which Typer's versions draw apart."""
     text = re.sub(r"<[^>]*>|[╭╮╰╯│─]", " ", help_text)
     return " ".join(text.split()) + "\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_are_listed_with_the_first_sentence_of_their_help(command):
+    module, sentence = program.COMMANDS[command]
+    found = getattr(import_module(module), command).__doc__
+    assert found.partition("\n\n")[0] == sentence
+
+
+def test_the_list_of_commands_imports_none_of_them(capfd):
+    code = "import sys; from sureline.cli import main; main(['--help']); print(*sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    modules = capfd.readouterr().out.splitlines()[-1].split()
+    assert "sureline.cli.program" in modules
+    assert not {"sureline.cli.groups", "sureline.cli.train", "json", "numpy"} & set(modules)
+
+
+def test_completion_knows_the_options_of_commands(capfd):
+    typed = {"COMP_WORDS": "sureline train --pas", "COMP_CWORD": "2"}
+    environment = {**os.environ, **typed, "_SURELINE_COMPLETE": "complete_bash"}
+    code = "import sys; from sureline.cli import main; sys.exit(main())"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    assert "--passes" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -12,28 +12,58 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from sureline.cli.groups import Command
 from sureline.errors import SurelineError
 
-# Every command, in the order of the help page, and the module of its function.
+# Every command, in the order of the help page: the module of its function and the first sentence of
+# its help, so that the list of commands can be printed without importing any.
 COMMANDS = {
-    "train": "sureline.cli.train.command",
-    "predict": "sureline.cli.predict.command",
-    "evaluate": "sureline.cli.evaluate.command",
-    "compare": "sureline.cli.compare.command",
-    "tune": "sureline.cli.tune.command",
-    "explain": "sureline.cli.explain.command",
-    "inspect": "sureline.cli.inspect.command",
-    "merge": "sureline.cli.merge",
-    "rules": "sureline.cli.rules",
-    "reproduce": "sureline.cli.reproduce.command",
-    "demo": "sureline.cli.demo.command",
+    "train": ("sureline.cli.train.command", "Learn to classify texts from files of labelled ones."),
+    "predict": (
+        "sureline.cli.predict.command",
+        "Classify the rows of files: label, probability, margin and variance of each.",
+    ),
+    "evaluate": (
+        "sureline.cli.evaluate.command",
+        "Test a model on files of labelled rows: accuracy, F1, log loss, confusion matrix.",
+    ),
+    "compare": (
+        "sureline.cli.compare.command",
+        "Compare all rules, and scikit-learn's classifiers, on your rows.",
+    ),
+    "tune": (
+        "sureline.cli.tune.command",
+        "Find the rule, the settings and the number of passes that suit your rows best.",
+    ),
+    "explain": (
+        "sureline.cli.explain.command",
+        "Show why a text gets its label: its words, their weights and how certain these are.",
+    ),
+    "inspect": (
+        "sureline.cli.inspect.command",
+        "Print everything in a model: rule, parameters, classes, counters, features, tensors.",
+    ),
+    "merge": (
+        "sureline.cli.merge",
+        "Merge models that were trained separately, on parts of the data or at different times.",
+    ),
+    "rules": (
+        "sureline.cli.rules",
+        "List the update rules, or describe one: problem, symbols, parameters, paper.",
+    ),
+    "reproduce": (
+        "sureline.cli.reproduce.command",
+        "Reproduce a paper's tables and figures, next to the published numbers.",
+    ),
+    "demo": (
+        "sureline.cli.demo.command",
+        "Train, test and explain a spam filter on real text messages, in seconds.",
+    ),
 }
 REPORT = (
     "this is a bug in sureline: run the command again with SURELINE_DEBUG=1 set, and report what "
@@ -41,17 +71,26 @@ REPORT = (
 )
 
 
-def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The program with these commands, whose modules are imported."""
+def build_app(imported: Collection[str] = COMMANDS) -> typer.Typer:
+    """The program; commands whose modules are not imported are listed and cannot run."""
     app = typer.Typer(
         name="sureline",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         callback=_options,
     )
-    for name in names:
-        app.command(cls=Command)(getattr(import_module(COMMANDS[name]), name))
+    for name, (module, sentence) in COMMANDS.items():
+        if name in imported:
+            from sureline.cli.groups import Command
+
+            app.command(cls=Command)(getattr(import_module(module), name))
+        else:
+            app.command(name, help=sentence)(_listed)
     return app
+
+
+def _listed() -> None:
+    """A command that is not imported."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -86,8 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         # Not `app()`, which would replace Python's hook for uncaught exceptions.
-        # A command that is named is the only one to be imported.
-        app = build_app(given[:1] if given and given[0] in COMMANDS else COMMANDS)
+        # Only a command that is named is imported; all are, to complete what the user types.
+        completing = any(name.endswith("_COMPLETE") for name in os.environ)
+        app = build_app(COMMANDS if completing else given)
         command = typer.main.get_command(app)
         code = command.main(given or ["--help"], prog_name="sureline", standalone_mode=False)
         print(end="", flush=True)  # a broken pipe must show here, not when Python exits
