@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from time import sleep
 
@@ -278,7 +279,10 @@ def test_ctrl_c_ends_the_work_of_several_processes_without_a_word(tmp_path):
     for line in started.stderr:
         if "tuning" in line:
             break
-    sleep(0.5)  # while units are handed out, Ctrl-C does nothing
-    os.killpg(started.pid, signal.SIGINT)
-    out, err = started.communicate()
+    out = None
+    while out is None:  # while processes are started, Ctrl-C does nothing
+        sleep(0.5)
+        os.killpg(started.pid, signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            out, err = started.communicate(timeout=5)
     assert (started.returncode, out, err) == (130, "", "")
