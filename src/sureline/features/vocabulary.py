@@ -18,7 +18,7 @@ from sureline.features.names import Names, grow
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts
 from sureline.kernels.text.arguments import VocabularyArrays
-from sureline.kernels.text.vocabulary import ENLARGE, ENTER_ROWS, LOOK_UP_ROWS, PRUNE
+from sureline.kernels.text.vocabulary import COUNT_TAKEN, ENLARGE, ENTER_ROWS, LOOK_UP_ROWS, PRUNE
 from sureline.kernels.text.vocabulary_merge import LIST_KEYS
 
 SMALLEST = 1024  # slots of a new table
@@ -59,6 +59,12 @@ class Vocabulary:
         classified; otherwise it does not.
         """
         return self.features if self.least == 1 else -1
+
+    def is_consistent(self) -> bool:
+        """Whether every column has exactly one place, and as many are taken as counted."""
+        has_place = np.zeros(self.features, np.bool_)
+        taken = COUNT_TAKEN.compiled("float64")(self.arrays.table, has_place)
+        return bool(taken == self.arrays.sizes[1])
 
     def copy(self) -> Vocabulary:
         """An independent copy."""

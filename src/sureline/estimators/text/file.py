@@ -237,6 +237,8 @@ def _columns(
             "and twice as many at least"
         )
     columns.arrays = VocabularyArrays(table, seen, np.array([count, taken, last]), names)
+    if not columns.is_consistent():
+        raise ModelFileError("its vocabulary does not have one place for each feature")
     return columns
 
 

@@ -158,9 +158,9 @@ def enter_rows(
                 seen[column] = least - 1
                 keep_name(column, low, starts[k], lengths[k], sizes, ends, names)
             else:
-                column = np.int64(meaning) - 1
-                if column >= sizes[FEATURES]:
+                if meaning > U(sizes[FEATURES]):  # compared without a sign: 2^63 has none
                     continue
+                column = np.int64(meaning - ONE)
             prefetch(seen, column)
             columns[U(size)] = column
             values[U(size)] = counts[U(k)]
@@ -201,6 +201,33 @@ def look_up_rows(
                 size += 1
         scale(values, begin, size, normalize)
         out_indptr[row + 1] = size
+
+
+def count_taken(table: Any, has_place: Any) -> int:
+    """How many places of a table are taken; -1 if it cannot have come from entering rows.
+
+    It has one place for each column, which `has_place`, at first all False, records; all other
+    places are empty or those of features that wait for a column.
+    """
+    taken = 0
+    for place in range(table.shape[0]):
+        key, meaning = table[place, 0], table[place, 1]
+        if key == U(0):
+            if meaning != U(0):
+                return -1
+            continue
+        taken += 1
+        if meaning == U(0) or meaning > HALF:
+            continue
+        if meaning > U(has_place.size) or has_place[meaning - ONE]:
+            return -1
+        has_place[meaning - ONE] = True
+    return taken if has_place.all() else -1
+
+
+def count_taken_signature(real: Any) -> Any:
+    """The signature of `count_taken`."""
+    return i8(given(types.uint64, 2), array(flag))
 
 
 def enlarge(table: Any, larger: Any) -> int:
@@ -309,6 +336,7 @@ LOOK_UP_ROWS = Kernel(
     look_up_rows,
     lambda real: types.void(TOKENS, flag, i8, given(types.uint64, 2), i8, output_rows(real)),
 )
+COUNT_TAKEN = Kernel(count_taken, count_taken_signature)
 ENLARGE = Kernel(enlarge, enlarge_signature)
 PRUNE = Kernel(prune, prune_signature)
 FOLD_ROWS = Kernel(
