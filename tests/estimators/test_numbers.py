@@ -6,7 +6,14 @@ from cases import CASES, make, several, stream
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from sureline import AROWClassifier, CWClassifier, DataError, InvalidParameter, PAClassifier
+from sureline import (
+    AROWClassifier,
+    CWClassifier,
+    DataError,
+    InvalidParameter,
+    PAClassifier,
+    PerceptronClassifier,
+)
 from sureline.rules import rules
 
 MILLION = several(1_000_000, 2_000)
@@ -128,6 +135,15 @@ def test_overflow_is_reported_and_not_learned_silently(rule, covariance):
     for labels in ([0, 1, 1], [0, 1, 2]):
         with pytest.raises(DataError, match=told):
             make(rule, covariance, dtype="float64", random_state=0).fit(X, labels)
+
+
+@pytest.mark.parametrize("labels", [[0, 1] * 6, [0, 1, 2] * 4], ids=["two", "three"])
+def test_an_average_that_overflows_is_reported(labels):
+    """The sums behind an average grow with the number of examples, the weights need not."""
+    X = np.full((12, 2), 1e38, np.float32)
+    model = PerceptronClassifier(average=True, shuffle=False, max_iter=1)
+    with pytest.raises(DataError, match=r"learning row \d+ overflowed float32"):
+        model.fit(X, labels)
 
 
 def test_values_too_large_for_float32_are_refused_at_the_door():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,11 +123,13 @@ class Adjustment(NamedTuple):
 def adjust_entry(
     table: Any, j: int, x: float, column: int, pull: float, growth: float, how: Adjustment
 ) -> float:
-    """Move one entry of a column as `adjust` does; return its mean."""
+    """Move one entry of a column as `adjust` does; return its mean, or what is not finite."""
+    total = 0.0
     if how.spherical:
         change = pull * x
         if how.average:
             table[j, 1, column] += how.clock * change
+            total = float(table[j, 1, column])
     else:
         s, g = np.float64(table[j, 1, column]), min(growth, HUGE)
         reached = g
@@ -137,7 +140,7 @@ def adjust_entry(
         if x != 0.0:
             table[j, 1, column] = max(s / reached, how.floor)
     table[j, 0, column] += change
-    return float(table[j, 0, column])
+    return float(table[j, 0, column]) + (0.0 if math.isfinite(total) else total)
 
 
 @register_jitable

@@ -70,6 +70,7 @@ def learn_spherical(
                     checked += table[j, 0]
                     if average:
                         table[j, 1] += clock * change
+                        checked += table[j, 1]
                 if not math.isfinite(checked):
                     return int(i)
         clock += 1

@@ -154,18 +154,46 @@ def test_hostile_metadata_is_refused(kind, tmp_path):
     assert refused > 0.5 * total
 
 
-def test_a_vocabulary_that_lies_about_being_full_is_noticed(tmp_path):
+def as_if_full(table):
+    table[table[:, 0] == 0] = [[12345, 2**62]]
+
+
+def beyond_all_columns(table):
+    table[table[:, 0] != 0, 1] = 2**63
+
+
+def one_column_twice(table):
+    taken = np.flatnonzero(table[:, 0])
+    table[taken[1:], 1] = table[taken[0], 1]
+
+
+def no_feature_with_a_column(table):
+    table[np.flatnonzero(table[:, 0] == 0)[0], 1] = 1
+
+
+@pytest.mark.parametrize(
+    "damage", [as_if_full, beyond_all_columns, one_column_twice, no_feature_with_a_column]
+)
+def test_a_vocabulary_that_would_be_written_out_of_bounds_is_refused(damage, tmp_path):
     path = tmp_path / "model.sureline"
     TextClassifier(random_state=0).fit(TEXTS[:20], LABELS[:20]).save(path)
     opened = read(path)
     tensors = {name: np.array(tensor) for name, tensor in opened.tensors.items()}
-    table = tensors["vocabulary"]
-    table[table[:, 0] == 0] = [[12345, 2**62]]
+    damage(tensors["vocabulary"])
     write(path, opened.metadata, tensors)
-    model = sureline.load(path)
-    assert model.predict(["entirely unheard of"]).shape == (1,)
-    with pytest.raises(ModelFileError, match=r"vocabulary .* is damaged"):
-        model.learn_one("entirely unheard of", "ham")
+    with pytest.raises(ModelFileError, match="vocabulary does not have one place"):
+        sureline.load(path)
+
+
+def test_no_meaning_of_a_place_is_written_out_of_bounds():
+    """Even where nobody has checked the table before."""
+    model = TextClassifier(random_state=0).fit(TEXTS[:20], LABELS[:20])
+    table = model.model_.columns.arrays.table
+    for meaning in (2**62, 2**63 - 1, 2**63):
+        table[table[:, 0] != 0, 1] = meaning
+        with suppress(SurelineError):
+            model.partial_fit(TEXTS[:20], LABELS[:20])
+            model.learn_one(TEXTS[0], LABELS[0])
 
 
 def test_a_newer_tokenizer_is_refused(tmp_path):
@@ -175,3 +203,36 @@ def test_a_newer_tokenizer_is_refused(tmp_path):
     write(path, {**opened.metadata, "scheme": 2}, dict(opened.tensors))
     with pytest.raises(ModelFileError, match=r"version 2 of the tokenizer.*upgrade"):
         sureline.load(path)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), -1.0])
+def test_a_weight_that_is_no_number_leaves_the_model_as_it_was(weight, tmp_path):
+    model = TextClassifier(random_state=0).fit(TEXTS, LABELS)
+    model.save(tmp_path / "before.sureline")
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.learn_one(TEXTS[0], LABELS[0], weight=weight)
+    model.save(tmp_path / "after.sureline")
+    assert (tmp_path / "before.sureline").read_bytes() == (tmp_path / "after.sureline").read_bytes()
+
+
+def test_a_model_that_is_not_finite_is_neither_saved_nor_loaded(tmp_path):
+    path = tmp_path / "model.sureline"
+    model = TextClassifier(random_state=0).fit(TEXTS, LABELS)
+    model.save(path)
+    good = path.read_bytes()
+    opened = read(path)
+    for place, value, message in (
+        ((3, 0, 0), np.nan, "'table' has numbers that are not finite"),
+        ((3, 1, 0), np.inf, "'table' has numbers that are not finite"),
+        ((3, 1, 0), -1.0, "variances below 0"),
+    ):
+        tensors = {name: np.array(tensor) for name, tensor in opened.tensors.items()}
+        tensors["table"][place] = value
+        write(path, opened.metadata, tensors)
+        with pytest.raises(ModelFileError, match=message):
+            sureline.load(path)
+        path.write_bytes(good)
+    model.model_.state.table[3, 0, 0] = np.nan
+    with pytest.raises(ModelFileError, match="not finite"):
+        model.save(path)
+    assert path.read_bytes() == good

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
@@ -202,9 +203,9 @@ class TextClassifier(
     def _code(self, text: Any, label: Any, weight: Any) -> NDArray[np.int64] | None:
         """The column of a label, if there is nothing to check or to prepare for learning it."""
         model: TextModel | None = self.__dict__.get("model_")
-        if model is None or type(text) is not str or type(weight) is not float or weight <= 0.0:
+        if model is None or type(text) is not str or type(weight) is not float:
             return None
-        if not model.fitted or model.columns.full:
+        if not 0.0 < weight < math.inf or not model.fitted or model.columns.full:
             return None
         if self.estimator_.class_weight is not None:
             return None

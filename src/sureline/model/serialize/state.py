@@ -77,6 +77,7 @@ def state_parts(
     if layout.counted:
         tensors["tallies"] = state.class_counts[rows, : state.classes]
         tensors["tokens"] = state.class_tokens[: state.classes]
+    _check_numbers(layout, tensors)
     return fields, tensors
 
 
@@ -196,6 +197,24 @@ def _check_tensors(
                 f"its tensor {name!r} is {found.dtype} of shape {found.shape}, expected {dtype} of "
                 f"shape {shape}"
             )
+    _check_numbers(layout, tensors)
+
+
+def _check_numbers(layout: Layout, tensors: Mapping[str, Array]) -> None:
+    """Refuse numbers that learning cannot have left: infinite ones, variances below 0."""
+    for name in ("table", "rest", "covariance"):
+        found = tensors.get(name)
+        if found is not None and found.size and not np.isfinite([found.min(), found.max()]).all():
+            raise ModelFileError(f"its tensor {name!r} has numbers that are not finite")
+    if layout.covariance == "identity":
+        return
+    variances = [tensors["table"][:, 1]] if layout.slots > 1 else []
+    if "rest" in tensors:
+        variances.append(tensors["rest"][1])
+    if "covariance" in tensors:
+        variances.append(np.diagonal(tensors["covariance"], axis1=1, axis2=2))
+    if any(each.size and each.min() < 0.0 for each in variances):
+        raise ModelFileError("it has variances below 0")
 
 
 def _rest(state: State) -> tuple[Array, Array]:
