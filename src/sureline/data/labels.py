@@ -58,7 +58,7 @@ class LabelConverter:
         typed = [_infer_type(batch) for batch in filled if batch.labels == "typed"]
         if typed:
             # A label of another type is reported when it is converted.
-            self.kind = "float" if set(typed) == {"int", "float"} else typed[0]
+            self.kind = "float" if typed[0] == "int" and "float" in typed else typed[0]
         elif filled:
             found = {_infer_type(batch) for batch in filled}
             self.kind = "text" if "text" in found else "float" if "float" in found else "int"

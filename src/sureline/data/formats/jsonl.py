@@ -7,6 +7,8 @@ Python's parser, which decides what is a bad row and replaces lone surrogates.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -22,7 +24,6 @@ from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.columns import SelectedColumns, select_columns
 from sureline.data.formats import Format
 from sureline.data.formats.line_blocks import LineBlock, line_bounds, read_line_blocks
-from sureline.data.labels import AS_TEXT
 from sureline.data.raw_batch import NAME_ENCODING, RawBatch, RowErrors
 from sureline.data.read_options import ReadOptions
 from sureline.data.surrogates import replace_surrogates
@@ -33,6 +34,8 @@ _FIRST_LINES, _FIRST_BYTES = 100, 2**20
 _ARROW_TYPES = {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _MISSING = object()
 _NOT_UTF8 = "not valid UTF-8"
+_DEEPEST = 500  # nested objects and arrays: Python's own limit depends on who calls
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
 class _Lines(NamedTuple):
@@ -59,15 +62,22 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
     columns, label_type = _select(first, options, stream.name)
     for lines in chain(head, blocks):
         errors = RowErrors(options, bad, stream.name)
-        rows = None if options.keep else _read_block(lines, columns, label_type)
-        if rows is None:
-            objects = [_parse(text) for text in lines.texts()]
-            rows = _read_objects(objects, columns, errors, options)
+        # Arrow would read numbers as text of another spelling than that of the file.
+        by_line = options.keep or (options.label_as_text and label_type != pa.large_string())
+        rows = None if by_line else _read_block(lines, columns, label_type)
+        if rows is not None:
+            rows["weight"] = errors.check_weight(rows.get("weight"))
+            yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns)
+            continue
+        objects = [_parse(text) for text in lines.texts()]
+        for part in _runs(objects, columns.label_name):
+            errors = RowErrors(options, bad, stream.name)
+            rows = _read_objects(objects[part], columns, errors, options)
             if "label" in rows:
                 labels = _plain_labels(rows["label"], errors, options)
-                rows["label"] = _label_array(labels, label_type, lines.numbers, errors)
-        rows["weight"] = errors.check_weight(rows.get("weight"))
-        yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns)
+                rows["label"] = _label_array(labels, label_type, errors)
+            rows["weight"] = errors.check_weight(rows.get("weight"))
+            yield errors.good_rows(Batch(**rows), lines.numbers[part], "typed", columns)
 
 
 def _filled_lines(block: LineBlock) -> _Lines:
@@ -129,6 +139,8 @@ def _select(
 
 def _parse(line: bytes) -> dict[str, Any] | str:
     """The object of a line, or what is wrong with it."""
+    if line.count(b"{") + line.count(b"[") > _DEEPEST and _depth(line) > _DEEPEST:
+        return "nested too deeply"
     try:
         value = json.loads(line.decode("utf-8"), strict=False)
     except UnicodeDecodeError:
@@ -140,6 +152,31 @@ def _parse(line: bytes) -> dict[str, Any] | str:
     return value if isinstance(value, dict) else f"a {type(value).__name__}, not an object"
 
 
+def _depth(line: bytes) -> int:
+    """How deeply objects and arrays are nested in a line."""
+    marks = np.frombuffer(_STRING.sub(b"", line), np.uint8)
+    opened, closed = np.isin(marks, [*b"{["]), np.isin(marks, [*b"}]"])
+    return int(np.cumsum(opened.astype(np.int64) - closed).max(initial=0))
+
+
+def _is_plain(lines: _Lines) -> bool:
+    """Whether Arrow and Python's parser must agree on how many objects there are, and where.
+
+    Every line begins and ends as an object does, and none is nested deeply. (Arrow accepts two
+    objects on one line, and one on two lines; at other values it may crash.)
+    """
+    block = lines.block
+    if (block.bytes[lines.starts] != ord("{")).any() or (
+        block.bytes[lines.ends - 1] != ord("}")
+    ).any():
+        return False
+    opened = block.data.count(b"{") + block.data.count(b"[")
+    if opened - lines.starts.size < _DEEPEST:
+        return True
+    marks = np.cumsum((block.bytes == ord("{")) | (block.bytes == ord("[")), dtype=np.int64)
+    return bool((marks[lines.ends - 1] - marks[lines.starts]).max(initial=0) < _DEEPEST)
+
+
 def _read_block(
     lines: _Lines, columns: SelectedColumns, label_type: pa.DataType
 ) -> dict[str, Any] | None:
@@ -147,7 +184,7 @@ def _read_block(
     from pyarrow import json as arrow_json
 
     size = len(lines.block.data)
-    if not is_utf8(string_array(np.array([0, size]), lines.block.bytes)):
+    if not _is_plain(lines) or not is_utf8(string_array(np.array([0, size]), lines.block.bytes)):
         return None
     types = {"text": pa.large_string(), "label": label_type, "weight": pa.float64()}
     fields: dict[str, pa.DataType] = {}
@@ -230,6 +267,9 @@ def _plain_labels(labels: list[Any], errors: RowErrors, options: ReadOptions) ->
         if label is not None and type(label) not in _ARROW_TYPES:
             errors.add(row, f"the label {_shorten(label)} is neither text nor a number")
             value = None
+        elif isinstance(label, float) and not math.isfinite(label):
+            errors.add(row, f"the label is missing ({_shorten(label)})")
+            value = None
         elif isinstance(label, str):
             value = replace_surrogates(label)
         elif type(label) is int and not options.label_as_text and not -(2**63) <= label < 2**63:
@@ -241,20 +281,26 @@ def _plain_labels(labels: list[Any], errors: RowErrors, options: ReadOptions) ->
     return plain
 
 
-def _label_array(
-    labels: list[Any], label_type: pa.DataType, numbers: NDArray[np.int64], errors: RowErrors
-) -> pa.Array:
+def _runs(objects: list[dict[str, Any] | str], label: str | None) -> Iterator[slice]:
+    """Rows in a row whose labels can share an array: all are text, numbers, or truth values."""
+    begin, kind = 0, None
+    for row, parsed in enumerate(objects):
+        value = parsed.get(label) if isinstance(parsed, dict) and label is not None else None
+        found = float if type(value) is int else type(value)
+        if found in _ARROW_TYPES and found is not kind:
+            if kind is not None:
+                yield slice(begin, row)
+                begin = row
+            kind = found
+    yield slice(begin, len(objects))
+
+
+def _label_array(labels: list[Any], label_type: pa.DataType, errors: RowErrors) -> pa.Array:
     """Labels as an array, null in bad rows; `label_type` is that of the file's first label."""
     good = [None if row in errors.found else value for row, value in enumerate(labels)]
     types = {type(value) for value in good if value is not None}
-    if types == {int, float}:
+    if types == {int, float} or (types == {int} and label_type == pa.float64()):
         return pa.array([None if value is None else float(value) for value in good], pa.float64())
-    for row, value in enumerate(good if len(types) > 1 else ()):
-        if value is not None and _ARROW_TYPES[type(value)] != label_type:
-            raise DataError(
-                f"{errors.file}, line {int(numbers[row])}: the label {value!r} has another type "
-                f"than those before it; {AS_TEXT}"
-            )
     return pa.array(good, _ARROW_TYPES[types.pop()] if types else label_type)
 
 
