@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -277,6 +278,28 @@ def test_many_classes_have_their_most_frequent_confusions_listed(run):
         ["c01", "c00", "3"],
         ["c07", "c01", "2"],
     ]
+
+
+def test_a_disk_that_fills_up_is_not_ignored(model, folder):
+    """Unbuffered output used to lose what the system did not take, and to exit with 0."""
+    resource = pytest.importorskip("resource", reason="this system has no limits on files")
+    Path("many.csv").write_text("message\n" + "free lunch now\n" * 5000)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    for unbuffered in ("", "1"):
+        with Path("out.csv").open("wb") as out:
+            done = subprocess.run(
+                command("predict", model, "many.csv", "--text", "message", "-q"),
+                stdout=out,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+                env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+                preexec_fn=limit,
+            )
+        assert (done.returncode, done.stderr) == (2, "sureline: File too large\n")
 
 
 # -- explain -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -119,10 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     `arguments` is what follows the program's name; by default, what the shell gave.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a letter gets a question mark instead of a crash.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = map(_complete, (sys.stdout, sys.stderr))
     try:
         # Not `app()`, which would replace Python's hook for uncaught exceptions.
         # Only a command that is named is imported; all are, to complete what the user types.
@@ -159,6 +156,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = f"internal error: {type(error).__name__}: {error}"
         return _complain(f"{what}; {REPORT}", 1)
     return code if isinstance(code, int) else 0
+
+
+def _complete(stream: TextIO) -> TextIO:
+    """The stream, which writes everything: signs that it cannot show become question marks.
+
+    With PYTHONUNBUFFERED, Python hands its output to the system once and ignores how much was
+    taken: a full disk or a slow pipe would lose the rest without an error.
+    """
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.reconfigure(errors="replace")
+    if stream not in (sys.__stdout__, sys.__stderr__) or not isinstance(
+        stream.buffer, io.RawIOBase
+    ):
+        return stream
+    buffered = io.BufferedWriter(io.FileIO(stream.fileno(), "wb", closefd=False))
+    return io.TextIOWrapper(buffered, stream.encoding, "replace", line_buffering=True)
 
 
 def _with_hint(error: Any) -> str:
