@@ -176,3 +176,31 @@ def test_an_error_inside_releases_the_lock():
         raise ZeroDivisionError
     run_together(go_through)
     assert seen == ["changed", "looked"]
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_probabilities_and_weights_belong_to_the_classes_of_one_moment():
+    model = TextClassifier(random_state=0).fit(["a b", "c d", "e f"] * 3, ["b", "d", "f"] * 3)
+    texts, done = ["g h", "a b", "c d"], Event()
+
+    def come_and_go():
+        for _ in range(several(2_000, 150)):
+            for new in "ag":  # sorted before and behind all others
+                model.partial_fit(texts, [new, "b", "d"])
+                model.forget_class(new)
+        done.set()
+
+    def look():
+        while not done.is_set():
+            found = model.predict_proba_one("e f")
+            assert set("bdf") <= set(found) <= set("abdfg")
+            assert sum(found.values()) == pytest.approx(1.0)
+            assert max(found, key=found.get) == "f"
+            labels, scores = model.predict_ranking(["e f"], 9)
+            assert labels.shape == scores.shape
+            assert labels[0, 0] == "f"
+            for weights in (model.coef_, model.variance_):
+                assert weights.shape[0] in (3, 4)
+            assert model.intercept_.size in (3, 4)
+
+    run_together(come_and_go, look, look)

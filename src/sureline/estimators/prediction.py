@@ -69,7 +69,7 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_classes)
             The scores.
         """
-        return reported(np.concatenate(self._predicted(X, LinearModel.scores)))
+        return reported(np.concatenate(self._predicted(X, LinearModel.scores)[1]))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: the class of the highest mean score.
@@ -84,7 +84,7 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
             The labels; of equal scores, the first in the order of ``classes_`` wins.
         """
-        return np.concatenate(self._predicted(X, LinearModel.predict))
+        return np.concatenate(self._predicted(X, LinearModel.predict)[1])
 
     def predict_ranking(self, X: Any, k: int) -> tuple[NDArray[Any], Floats]:
         """The k best classes of each row with their mean scores, best first.
@@ -102,7 +102,8 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
             The classes and their scores. Of two classes, each has half the margin, with its sign.
         """
         check_whole(k, "k", type(self).__name__)
-        scores, classes = self.decision_function(X), self.model_.classes
+        classes, parts = self._predicted(X, LinearModel.scores)
+        scores = reported(np.concatenate(parts))
         if classes.size <= 2:
             scores = np.column_stack([-scores / 2.0, scores / 2.0][-classes.size :])
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
@@ -124,7 +125,7 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
         mean, variance : arrays of shape (n_samples,) or (n_samples, n_classes)
             The scores are independent Gaussians with these moments; two classes have one score.
         """
-        mean, deviation = self._moments(X)
+        mean, deviation, _ = self._moments(X)
         return mean, np.square(deviation)
 
     @with_variance
@@ -155,27 +156,25 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
             For two classes Φ(m/√v) in the second column, for a score of mean m and variance v.
             With ``calibration="online"``, the result of ``method="integral"`` is calibrated.
         """
-        mean, deviation = self._moments(X)
         if method == "sampling":
-            return self._sampled(mean, deviation, n_samples, random_state)
+            return self._sampled(X, n_samples, random_state)
         if method != "integral":
             raise InvalidParameter(
                 f"{type(self).__name__}: method must be 'integral' or 'sampling', got {method!r}"
             )
-        return self.model_.probabilities(mean, deviation)
+        return np.concatenate(self._predicted(X, LinearModel.predict_proba)[1])
 
-    def _moments(self, X: Any) -> tuple[Floats, Floats]:
-        """The means and the standard deviations of scores."""
-        parts = self._predicted(X, LinearModel.moments)
+    def _moments(self, X: Any) -> tuple[Floats, Floats, NDArray[Any]]:
+        """The means and the standard deviations of scores, and the classes."""
+        classes, parts = self._predicted(X, LinearModel.moments)
         mean, deviation = (np.concatenate(some) for some in zip(*parts, strict=True))
-        return mean, deviation
+        return mean, deviation, classes
 
-    def _sampled(
-        self, mean: Floats, deviation: Floats, n_samples: int, random_state: Any
-    ) -> Floats:
+    def _sampled(self, X: Any, n_samples: int, random_state: Any) -> Floats:
         """The share of draws in which each class has the highest score."""
         check_whole(n_samples, "n_samples", type(self).__name__)
-        rng, count = check_random_state(random_state), self.model_.classes.size
+        mean, deviation, classes = self._moments(X)
+        rng, count = check_random_state(random_state), classes.size
         votes = np.zeros((len(mean), count))
         every = np.arange(len(mean))
         for _ in range(n_samples):
@@ -184,15 +183,16 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
             votes[every, won] += 1.0
         return votes / n_samples
 
-    def _predicted(self, X: Any, predict: Callable[[Any, Rows], A]) -> list[A]:
-        """The prediction of each chunk of X; learning may go on between chunks.
+    def _predicted(self, X: Any, predict: Callable[[Any, Rows], A]) -> tuple[NDArray[Any], list[A]]:
+        """The classes, and the prediction of each chunk of X; learning may go on between chunks.
 
         All predictions are about the same classes: when a new one arrives, they begin again.
         """
         check_is_fitted(self)
         while True:
             model = self.model_
-            chunks, read = self._chunks(model, X), partial(_predict, model, model.classes, predict)
+            classes = model.classes
+            chunks, read = self._chunks(model, X), partial(_predict, model, classes, predict)
             threads = 1
             if len(chunks) > 1:
                 threads = min(count_threads(self.n_jobs, type(self).__name__), len(chunks))
@@ -203,7 +203,7 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
                     found = pool.run(read, chunks)
             parts = [each[0] for each in found if each is not None]
             if len(parts) == len(chunks):
-                return parts
+                return classes, parts
 
     # -- what was learned ----------------------------------------------------------------------
 
@@ -216,37 +216,43 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
     def coef_(self) -> NDArray[Any]:
         """The mean of every weight, of shape (1, n_features) or (n_classes, n_features)."""
         model = self._fitted("coef_")
-        return model.coefficients()[1 : model.n_features + 1].T.copy()
+        with model.lock.read():
+            return model.coefficients()[1 : model.n_features + 1].T.copy()
 
     @property
     def intercept_(self) -> NDArray[Any]:
         """The mean of the constant feature's weight, of shape (1,) or (n_classes,)."""
-        return np.array(self._fitted("intercept_").coefficients(INTERCEPT)[0])
+        model = self._fitted("intercept_")
+        with model.lock.read():
+            return np.array(model.coefficients(INTERCEPT)[0])
 
     @property
     def variance_(self) -> NDArray[Any]:
         """The variance of every weight, shaped as ``coef_``."""
         model = self._uncertain("variance_")
-        return model.variances()[1 : model.n_features + 1].T.copy()
+        with model.lock.read():
+            return model.variances()[1 : model.n_features + 1].T.copy()
 
     @property
     def intercept_variance_(self) -> NDArray[Any]:
         """The variance of the constant feature's weight, shaped as ``intercept_``."""
         model = self._uncertain("intercept_variance_")
-        first = model.variances(INTERCEPT)[0]
-        return np.array(first * bool(model.state.layout.fit_intercept))
+        with model.lock.read():
+            first = model.variances(INTERCEPT)[0]
+            return np.array(first * bool(model.state.layout.fit_intercept))
 
     @property
     def covariance_(self) -> NDArray[Any]:
         """The covariance of the weights, (1 or n_classes, n_features, n_features); `full` only."""
         model = self._fitted("covariance_")
-        state, stop = model.state, model.n_features + 1
-        if not state.covariance.size:
+        if not model.state.covariance.size:
             raise AttributeError(
                 f"{type(self).__name__} has covariance_ only with covariance='full'; see variance_"
             )
-        matrices = np.moveaxis(state.covariance[: state.used, 1:stop, 1:stop], 0, 2)
-        return np.moveaxis(model.combined(matrices, 1.0), 2, 0).copy()
+        with model.lock.read():
+            state, stop = model.state, model.n_features + 1
+            matrices = np.moveaxis(state.covariance[: state.used, 1:stop, 1:stop], 0, 2)
+            return np.moveaxis(model.combined(matrices, 1.0), 2, 0).copy()
 
     @property
     def n_seen_(self) -> int:

@@ -268,6 +268,10 @@ class LinearModel:
         spread = deviation[:, 0] if deviation.shape[1] == 1 else deviation
         return reported(self.by_class(means)), spread
 
+    def predict_proba(self, rows: Rows) -> Floats:
+        """The probability of each class for each row."""
+        return self.probabilities(*self.moments(rows))
+
     def probabilities(self, mean: Floats, deviation: Floats) -> Floats:
         """The probability of each class, from the moments: calibrated where the model is."""
         if not self.learner.calibrated or self.classes.size == 1:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import as_text
 from sureline.errors import InvalidParameter
-from sureline.estimators.prediction import Chunk, PredictionMixin
+from sureline.estimators.prediction import Chunk, PredictionMixin, with_variance
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import CHUNK_BYTES, chunk_texts
@@ -53,7 +53,7 @@ class TextPredictionMixin(PredictionMixin):
                 "TextClassifier: min_confidence must be a probability, from 0 to 1, got "
                 f"{min_confidence!r}"
             )
-        parts = self._predicted(X, LinearModel.predictions)
+        _, parts = self._predicted(X, LinearModel.predictions)
         labels = np.concatenate([part.label for part in parts]).astype(object)
         if parts[0].probability is None:
             raise InvalidParameter(
@@ -81,6 +81,7 @@ class TextPredictionMixin(PredictionMixin):
             return self.predict([text]).tolist()[0]
         return self.model_.predict_one(text)
 
+    @with_variance
     def predict_proba_one(self, text: str) -> dict[Any, float]:
         """The probability of each class for one text.
 
@@ -94,8 +95,8 @@ class TextPredictionMixin(PredictionMixin):
         dict
             The probabilities, by label.
         """
-        probability = self.predict_proba([text])[0]
-        return dict(zip(self.classes_.tolist(), probability.tolist(), strict=True))
+        classes, parts = self._predicted([text], LinearModel.predict_proba)
+        return dict(zip(classes.tolist(), parts[0][0].tolist(), strict=True))
 
     # -- what was learned ----------------------------------------------------------------------
 
