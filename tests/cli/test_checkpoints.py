@@ -15,7 +15,13 @@ from cases import slow
 from checkpoints import KILLS, position, write_rows
 from cli_runs import COLUMNS, MAIL, command
 
-from sureline.cli.train.checkpoint import Position, add_rows, random_state, set_random_state
+from sureline.cli.train.checkpoint import (
+    SUMS,
+    Position,
+    add_rows,
+    random_state,
+    set_random_state,
+)
 from sureline.data import Reader
 from sureline.errors import ModelFileError
 from sureline.model.file import read, write
@@ -264,7 +270,7 @@ def test_a_damaged_position_is_refused(name, value, sentence, run):
 def test_positions_survive_json():
     rng = np.random.RandomState(5)
     rng.rand(7)
-    here = Position(1, 2, 3, 0, random_state(rng), [4, 5], [1, 1, 0], None)
+    here = Position(1, 2, 3, 0, random_state(rng), [4] * SUMS, [1, 1, 0], None)
     read_back = Position.from_json(json.loads(json.dumps(dataclasses.asdict(here))))
     assert read_back == here
     other = np.random.RandomState(0)
@@ -274,19 +280,66 @@ def test_positions_survive_json():
         Position.from_json({"passes": 1})
 
 
+NONE = [0] * SUMS
+VW = "1 2.0 'a | free prize:2 now\n-1 | see you\n1 0.5 | prize:3 price:1\n-1 | at noon\n"
+
+
 @pytest.mark.usefixtures("folder")
 def test_the_digest_of_rows_does_not_depend_on_how_they_are_cut():
     Path("rows.svm").write_text("1 3:1 5:2\n0 4:1\n1\n0 9:1\n")
-    for file, options in (("mail.csv", {"text": "message", "label": "kind"}), ("rows.svm", {})):
+    Path("rows.vw").write_text(VW)
+    mail = {"text": "message", "label": "kind"}
+    for file, options in (("mail.csv", mail), ("rows.svm", {}), ("rows.vw", {})):
         [batch] = Reader([file], **options)
-        whole = add_rows([0, 0], batch)
+        whole = add_rows(NONE, batch)
         for cut in range(1, len(batch)):
-            parts = add_rows([0, 0], batch.slice(0, cut))
+            parts = add_rows(NONE, batch.slice(0, cut))
             assert add_rows(parts, batch.slice(cut, len(batch))) == whole
-        assert whole != add_rows([0, 0], batch.slice(0, len(batch) - 1))
-    Path("other.svm").write_text("1 3:1 6:2\n0 4:1\n1\n0 9:1\n")  # another feature
-    [other] = Reader(["other.svm"])
-    assert add_rows([0, 0], other) != whole
+        assert whole != add_rows(NONE, batch.slice(0, len(batch) - 1))
+        assert add_rows([0, 0], batch) == whole[:2]  # as in older checkpoints
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (VW, VW.replace("2.0", "3.0")),
+        (VW, VW.replace("prize:3", "prize:4")),
+        (VW, VW.replace("price:1", "prise:1")),
+        ("1 3:1 5:2\n0 4:1\n", "1 3:1 6:2\n0 4:1\n"),
+        ("1 3:1 5:2\n0 6:1\n", "1 3:1\n0 5:2 6:1\n"),
+        ("text,label\nab,x\nc,y\n", "text,label\na,x\nbc,y\n"),
+        ("text,label\na,xy\nb,z\n", "text,label\na,x\nb,yz\n"),
+        ("text,label,weight\na,x,1\nb,y,2\n", "text,label,weight\na,x,2\nb,y,1\n"),
+    ],
+    ids=["importance", "value", "name", "feature", "row", "letter", "label", "weight"],
+)
+def test_whatever_changes_what_is_learned_changes_the_digest(before, after, tmp_path):
+    end = "vw" if "|" in before else "csv" if "," in before else "svm"
+    path, sums = tmp_path / f"rows.{end}", []
+    options = {"weight": "weight"} if "weight" in before else {}
+    for text in (before, after):
+        path.write_text(text)
+        [batch] = Reader([path], **options)
+        sums.append(add_rows(NONE, batch))
+    assert sums[0] != sums[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_flipped_bit_does_not_get_a_valid_checksum(run):
+    """A model made from a damaged one would have a checksum of its own, which is right."""
+    arguments = ("train", "mail.csv", *COLUMNS, "-q", *KEPT)
+    assert run(*arguments, "-o", "m")[0] == 0
+    for path in ("c.sureline", "m"):
+        whole = bytearray(Path(path).read_bytes())
+        whole[-5] ^= 4
+        Path(path).write_bytes(whole)
+    sentence = "is damaged: its contents do not match its checksum"
+    for damaged, others in (
+        ("c.sureline", (*arguments, "-o", "n", "--resume")),
+        ("m", ("train", "mail.csv", *COLUMNS, "-q", "-o", "n", "--continue", "m")),
+        ("m", ("merge", "m", "m", "-o", "n")),
+    ):
+        assert run(*others) == (2, "", f"sureline: {damaged} {sentence}\n")
 
 
 # -- Ctrl-C ------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def merge(
     from sureline.estimators.stream import count_features
 
     check_place(output, "-o")
-    opened = [open_model(path) for path in models]
+    opened = [open_model(path, verified=True) for path in models]
     merged = merge_models([model for model, _ in opened], how=how)
     columns = [notes.get("columns") for _, notes in opened]
     same = columns[0] if all(each == columns[0] for each in columns) else None

@@ -9,14 +9,18 @@ from sureline.errors import ModelFileError
 from sureline.estimators import TextClassifier
 from sureline.estimators.file import restore
 from sureline.estimators.validation import settings_of
-from sureline.model.file import read
+from sureline.model.file import read, verify
 
 SHOWN = 8  # so many classes are named
 
 
-def open_model(path: str) -> tuple[Any, dict[str, Any]]:
-    """The model in a file, and the notes beside it; none are an empty dictionary."""
-    opened = read(path)
+def open_model(path: str, verified: bool = False) -> tuple[Any, dict[str, Any]]:
+    """The model in a file, and the notes beside it; none are an empty dictionary.
+
+    A file from which another is made is `verified` by its checksum, since the new one will have a
+    checksum that is right.
+    """
+    opened = verify(path) if verified else read(path)
     notes = opened.metadata.get("notes")
     model = restore(path, opened)
     if not hasattr(model, "predict"):

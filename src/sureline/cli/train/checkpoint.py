@@ -23,14 +23,16 @@ FREE = ("passes",)
 # The progressive error is noted so often while the number of examples doubles.
 POINTS = 8
 WORDS = 624  # of the state of the random generator
+SUMS = 9  # checksums of rows
+OLD_SUMS = 2  # in older checkpoints: of contents and labels alone
 
 
 @dataclass
 class Position:
     """How far a run has come: whole passes, rows of the present pass, rows of all passes.
 
-    `random` is the state of the random generator at the beginning of the present pass, `digest` a
-    checksum of the rows that this pass has taken so far. `base` is what the model had counted
+    `random` is the state of the random generator at the beginning of the present pass, `digest` has
+    checksums of the rows that this pass has taken so far. `base` is what the model had counted
     before the run: examples, updates, mistakes. `first` has, once the first pass is over, how many
     examples it learned and how many of them were mistakes. `curve` has both after ever more
     examples: pairs of how many were learned and how many of these were mistakes beforehand.
@@ -41,7 +43,7 @@ class Position:
     examples: int = 0
     skipped: int = 0
     random: dict[str, Any] = field(default_factory=dict)
-    digest: list[int] = field(default_factory=lambda: [0, 0])
+    digest: list[int] = field(default_factory=lambda: [0] * SUMS)
     base: list[int] = field(default_factory=lambda: [0, 0, 0])
     first: list[int] | None = None
     curve: list[list[int]] = field(default_factory=list)
@@ -49,7 +51,7 @@ class Position:
     def end_pass(self, rng: np.random.RandomState) -> None:
         """Move to the beginning of the next pass."""
         self.passes += 1
-        self.rows, self.digest = 0, [0, 0]
+        self.rows, self.digest = 0, [0] * SUMS
         self.random = random_state(rng)
 
     def note_error(self, seen: int, mistakes: int) -> None:
@@ -64,7 +66,7 @@ class Position:
         if (
             set(stored) != set(vars(cls()))
             or not all(_is_count(stored[name]) for name in whole)
-            or not _are_counts(stored["digest"], 2)
+            or not any(_are_counts(stored["digest"], many) for many in (SUMS, OLD_SUMS))
             or not _are_counts(stored["base"], 3)
             or not (stored["first"] is None or _are_counts(stored["first"], 2))
             or not isinstance(stored["curve"], list)
@@ -100,20 +102,39 @@ def set_random_state(rng: np.random.RandomState, stored: Mapping[str, Any]) -> N
 
 
 def add_rows(digest: list[int], batch: Batch) -> list[int]:
-    """The checksums of texts or features, and of labels, with the rows of one more batch."""
-    content, labels = digest
+    """The checksums of the rows so far, with those of one more batch.
+
+    There is one for each kind of content, so that they do not depend on where batches end.
+    """
+    parts = _contents(batch)[: len(digest)]
+    return [zlib.crc32(part, total) for part, total in zip(parts, digest, strict=True)]
+
+
+def _contents(batch: Batch) -> list[Any]:
+    """The bytes of texts or features, labels, lengths, weights and named features."""
     if batch.text is not None:
-        content = zlib.crc32(_bytes(batch.text), content)
+        content, lengths = _bytes(batch.text), np.diff(string_offsets(batch.text))
     else:
-        pairs = np.column_stack([batch.matrix.indices, batch.matrix.data]).astype(np.float64)
-        content = zlib.crc32(pairs.tobytes(), content)
-    if batch.label is not None:
-        if pa.types.is_large_string(batch.label.type):
-            labels = zlib.crc32(_bytes(batch.label), labels)
-        else:
-            values = batch.label.to_numpy(zero_copy_only=False)
-            labels = zlib.crc32(np.ascontiguousarray(values, np.float64).tobytes(), labels)
-    return [content, labels]
+        matrix = batch.matrix
+        pairs = np.column_stack([matrix.indices, matrix.data]).astype(np.float64)
+        content, lengths = memoryview(pairs.tobytes()), np.diff(matrix.indptr)
+    label, of_labels = memoryview(b""), np.zeros(0)
+    if batch.label is not None and pa.types.is_large_string(batch.label.type):
+        label, of_labels = _bytes(batch.label), np.diff(string_offsets(batch.label))
+    elif batch.label is not None:
+        label = _numbers(batch.label.to_numpy(zero_copy_only=False))
+    weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+    found = [content, label, *map(_numbers, (lengths, of_labels, weight))]
+    named = batch.named_features
+    if named is None:
+        return [*found, _numbers(np.zeros(len(batch))), b"", b"", b""]
+    counts, of_names = np.diff(named.offsets), np.diff(string_offsets(named.names))
+    return [*found, *map(_numbers, (counts, of_names, named.values)), _bytes(named.names)]
+
+
+def _numbers(values: Any) -> memoryview:
+    """The bytes of numbers."""
+    return memoryview(np.ascontiguousarray(values, np.float64).tobytes())
 
 
 def _bytes(array: pa.LargeStringArray) -> memoryview:
@@ -159,7 +180,7 @@ class Checkpoint:
 
     def load(self, rng: np.random.RandomState) -> tuple[Any, Position]:
         """The model and the position; the random generator is put where it was."""
-        model, notes = open_model(str(self.path))
+        model, notes = open_model(str(self.path), verified=True)
         stored = notes.get("run")
         if not isinstance(stored, dict) or not isinstance(stored.get("options"), dict):
             raise ModelFileError(

@@ -65,7 +65,7 @@ class TrainingInput:
 
     def skip(self, batches: Iterator[Batch], position: Position) -> Iterator[Batch]:
         """The rows of a pass that follow those which a checkpoint has learned."""
-        digest, left = [0, 0], position.rows
+        digest, left = [0] * len(position.digest), position.rows
         batch = None
         while left:
             batch = next(batches, None)

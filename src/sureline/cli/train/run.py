@@ -49,7 +49,7 @@ class Training:
         self.settings = plan.settings()
         self.loaded, notes = None, dict[str, Any]()
         if plan.rule.continued is not None:
-            self.loaded, notes = open_model(plan.rule.continued)
+            self.loaded, notes = open_model(plan.rule.continued, verified=True)
         else:
             self.settings.check()
         self.input = TrainingInput(plan, self.loaded, notes)
