@@ -16,8 +16,12 @@ from sureline.model.file import read, verify
 
 # What a text classifier decides for the online classifier inside it.
 STEERING = (
-    *("max_iter", "shuffle", "random_state", "early_stopping"),
-    *("validation_fraction", "n_iter_no_change"),
+    "max_iter",
+    "shuffle",
+    "random_state",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
 )
 
 
