@@ -2,10 +2,11 @@
 
 import os
 import signal
-import time
+import subprocess
+import sys
+from pathlib import Path
 from threading import Event, Thread
 
-import numpy as np
 import pytest
 from cases import several
 
@@ -14,36 +15,7 @@ from sureline.model.lock import ReadWriteLock
 
 TEXTS = ["win a free prize", "see you at lunch", "claim the prize now", "at noon then"] * 5
 LABELS = ["spam", "ham", "spam", "ham"] * 5
-
-
-class Interrupted(Exception):
-    pass
-
-
-@pytest.fixture
-def interrupt():
-    """Call a function again and again until a signal interrupts it after so many seconds."""
-    if not hasattr(signal, "setitimer"):
-        pytest.skip("this system has no timers that send signals")
-    came = []
-
-    def handle(*_):
-        came.append(True)
-        raise Interrupted
-
-    def run(function, seconds):
-        came.clear()
-        try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            while not came:  # an exception is lost where Python calls a finalizer
-                function()
-        except Interrupted:
-            pass
-
-    before = signal.signal(signal.SIGALRM, handle)
-    yield run
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+STORM = Path(__file__).parents[1] / "support" / "interrupt_storm.py"
 
 
 def in_background(*functions):
@@ -68,47 +40,10 @@ def in_background(*functions):
     return rounds, stop
 
 
-def test_signals_at_any_moment_leave_the_lock_working(interrupt):
-    lock, value, torn = ReadWriteLock(), [0, 0], []
-
-    def write():
-        with lock.learning, lock.write():
-            value[0] += 1
-            value[1] += 1
-
-    def read():
-        with lock.read():
-            if value[0] != value[1]:
-                torn.append(value)
-
-    def read_and_write():
-        read()
-        with lock.learning, lock.write(), lock.write():
-            pass
-
-    rounds, stop = in_background(write, read, read)
-    rng = np.random.default_rng(1)
-    for _ in range(several(10_000, 500)):
-        interrupt(read_and_write, rng.uniform(1e-6, 4e-4))
-    before = list(rounds)
-    while any(now <= then for now, then in zip(rounds, before, strict=True)):
-        time.sleep(0.001)  # for ever, if a thread were locked out
-    stop()
-    assert not torn
-
-
-def test_a_model_interrupted_by_signals_goes_on_learning(interrupt):
-    model = TextClassifier(random_state=0).fit(TEXTS, LABELS)
-    rounds, stop = in_background(
-        lambda: model.learn_one(TEXTS[0], LABELS[0]), lambda: model.predict_one(TEXTS[1])
-    )
-    rng = np.random.default_rng(2)
-    for _ in range(several(2_000, 200)):
-        interrupt(lambda: model.predict_one(TEXTS[2]), rng.uniform(1e-6, 4e-4))
-    before = list(rounds)
-    while any(now <= then for now, then in zip(rounds, before, strict=True)):
-        time.sleep(0.001)
-    stop()
+def test_signals_at_any_moment_leave_the_lock_working():
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("this system has no timers that send signals")
+    subprocess.run([sys.executable, STORM, str(several(10_000, 500))], check=True)
 
 
 def test_a_process_forked_while_a_thread_learns_predicts_and_learns():

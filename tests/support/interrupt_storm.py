@@ -1,0 +1,95 @@
+"""Interrupt a thread by signals again and again while others use the same lock.
+
+``python interrupt_storm.py COUNT`` exits with 0 if everybody goes on afterwards. It is a
+process of its own since what measures coverage has locks that do not survive this.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+
+from sureline.model.lock import ReadWriteLock
+
+Call = Callable[[], Any]
+
+
+class Interrupted(Exception):
+    """Raised by the signal handler."""
+
+
+came: list[bool] = []
+
+
+def handle(*_: object) -> None:
+    """Interrupt whatever the main thread does."""
+    came.append(True)
+    raise Interrupted
+
+
+def interrupt(function: Call, seconds: float) -> None:
+    """Call a function again and again until a signal comes."""
+    came.clear()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        while not came:  # an exception is lost where Python calls a finalizer
+            function()
+    except Interrupted:
+        pass
+
+
+def storm(count: int, interrupted: Call, *others: Call) -> None:
+    """Interrupt one function so many times while others run, which must then go on."""
+    ended, rounds = Event(), [0] * len(others)
+
+    def repeat(number: int) -> None:
+        while not ended.is_set():
+            others[number]()
+            rounds[number] += 1
+
+    threads = [Thread(target=repeat, args=[k], daemon=True) for k in range(len(others))]
+    for thread in threads:
+        thread.start()
+    rng = np.random.default_rng(1)
+    signal.signal(signal.SIGALRM, handle)
+    for _ in range(count):
+        interrupt(interrupted, rng.uniform(1e-6, 4e-4))
+    interrupted()
+    before = list(rounds)
+    while any(now <= then for now, then in zip(rounds, before, strict=True)):
+        time.sleep(0.001)  # for ever, if a thread were locked out
+    ended.set()
+    for thread in threads:
+        thread.join()
+
+
+def storm_lock(count: int) -> None:
+    """No reader may see a write half done."""
+    lock, value = ReadWriteLock(), [0, 0]
+
+    def write() -> None:
+        with lock.learning, lock.write():
+            value[0] += 1
+            value[1] += 1
+
+    def read() -> None:
+        with lock.read():
+            if value[0] != value[1]:
+                sys.exit("a reader has seen half a write")
+
+    def read_and_write() -> None:
+        read()
+        with lock.learning, lock.write(), lock.write():
+            pass
+
+    storm(count, read_and_write, write, read, read)
+
+
+if __name__ == "__main__":
+    storm_lock(int(sys.argv[1]))
