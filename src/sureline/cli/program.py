@@ -123,8 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # Not `app()`, which would replace Python's hook for uncaught exceptions.
         # Only a command that is named is imported; all are, to complete what the user types.
-        completing = any(name.endswith("_COMPLETE") for name in os.environ)
-        app = build_app(COMMANDS if completing else given)
+        app = build_app(COMMANDS if "_SURELINE_COMPLETE" in os.environ else given)
         command = typer.main.get_command(app)
         code = command.main(given or ["--help"], prog_name="sureline", standalone_mode=False)
         print(end="", flush=True)  # a broken pipe must show here, not when Python exits

@@ -92,8 +92,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """The model that was saved in a file.
 
     Nothing in the file is executed, and it is checked before it is used: a damaged or foreign file
-    gives an error. Large arrays are mapped, not read: they take memory as they are used, and
-    learning further leaves the file alone.
+    gives an error. Large arrays are mapped, not copied, and learning further leaves the file alone.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ from sureline.data.batch import Batch
 from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.columns import SelectedColumns, select_columns
 from sureline.data.formats import Format
+from sureline.data.formats.byte_scan import RETURN
 from sureline.data.formats.line_blocks import LineBlock, line_bounds, read_line_blocks
 from sureline.data.raw_batch import NAME_ENCODING, RawBatch, RowErrors
 from sureline.data.read_options import ReadOptions
@@ -165,16 +166,15 @@ def _is_plain(lines: _Lines) -> bool:
     Every line begins and ends as an object does, and none is nested deeply. (Arrow accepts two
     objects on one line, and one on two lines; at other values it may crash.)
     """
-    block = lines.block
-    if (block.bytes[lines.starts] != ord("{")).any() or (
-        block.bytes[lines.ends - 1] != ord("}")
-    ).any():
+    block, last = lines.block, lines.ends - 1
+    last = last - (block.bytes[last] == RETURN)
+    if (block.bytes[lines.starts] != ord("{")).any() or (block.bytes[last] != ord("}")).any():
         return False
     opened = block.data.count(b"{") + block.data.count(b"[")
     if opened - lines.starts.size < _DEEPEST:
         return True
     marks = np.cumsum((block.bytes == ord("{")) | (block.bytes == ord("[")), dtype=np.int64)
-    return bool((marks[lines.ends - 1] - marks[lines.starts]).max(initial=0) < _DEEPEST)
+    return bool((marks[last] - marks[lines.starts]).max(initial=0) < _DEEPEST)
 
 
 def _read_block(
