@@ -5,10 +5,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
 from cases import several
+from threads import in_background
 
 from sureline import TextClassifier
 from sureline.model.lock import ReadWriteLock
@@ -16,28 +17,6 @@ from sureline.model.lock import ReadWriteLock
 TEXTS = ["win a free prize", "see you at lunch", "claim the prize now", "at noon then"] * 5
 LABELS = ["spam", "ham", "spam", "ham"] * 5
 STORM = Path(__file__).parents[1] / "support" / "interrupt_storm.py"
-
-
-def in_background(*functions):
-    """Run each function again and again, in a thread of its own, until `stop` is called."""
-    ended, rounds = Event(), [0] * len(functions)
-
-    def repeat(number):
-        while not ended.is_set():
-            functions[number]()
-            rounds[number] += 1
-
-    threads = [Thread(target=repeat, args=[k], daemon=True) for k in range(len(functions))]
-    for thread in threads:
-        thread.start()
-
-    def stop():
-        ended.set()
-        for thread in threads:
-            thread.join(60)
-        assert not any(thread.is_alive() for thread in threads)
-
-    return rounds, stop
 
 
 def test_signals_at_any_moment_leave_the_lock_working():
