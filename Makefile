@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+MINUTES ?= 10
+SEED ?= $(shell date +%s)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 # Tests start many processes, each of which would compile the same sources to bytecode.
@@ -10,7 +12,11 @@ UNCOMPILED := tests/kernels tests/rules tests/features tests/data/formats tests/
 	tests/estimators/parallel tests/estimators/test_adaptive_r.py tests/estimators/text/test_classifier.py \
 	tests/estimators/text/test_merge.py tests/estimators/text/test_weighting.py
 
-.PHONY: demo test test-all test-oldest coverage check bench trend reproduce docs clean
+.PHONY: help demo test test-all test-oldest coverage fuzz check bench trend reproduce docs clean
+
+help: ## list these targets
+	@awk '/^[a-z-]+:.*## / {name = $$1; sub(/:.*/, "", name); sub(/^.*## /, ""); printf "make %-12s %s\n", name, $$0}' \
+		$(MAKEFILE_LIST)
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
@@ -33,6 +39,15 @@ test-oldest: ## the default tests with the oldest dependencies that pyproject.to
 		print(*(each.replace(">=", "==") for each in project["dependencies"]), sep="\n")' > build/oldest.txt
 	PIP_CONSTRAINT=$(abspath build/oldest.txt) NUMBA_CACHE_DIR=$(abspath .venv-oldest)/numba \
 		$(MAKE) VENV=.venv-oldest test
+
+# Bounds are checked in compiled code, which is slower, and kept apart.
+fuzz: $(VENV)/.test ## hostile model files, input, signals and kills, for each of them: make fuzz MINUTES=60
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath build/bounds) \
+		$(BIN)/python tests/fuzz/model_files.py --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python tests/fuzz/input_files.py --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python tests/support/interrupt_storm.py lock $$((5000 * $(MINUTES)))
+	$(BIN)/python tests/support/interrupt_storm.py model $$((5000 * $(MINUTES)))
+	SURELINE_KILLS=$$((60 * $(MINUTES))) $(BIN)/python -m pytest -q --all tests/cli/test_checkpoints.py -k killed
 
 check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers
 	$(BIN)/ruff check .

@@ -194,7 +194,7 @@ def rule_page(rule: Rule) -> str:
         lines += ["## Symbols", "", *symbols(text), ""]
     lines += ["## How to use it", "", *offered(rule), ""]
     rows = [
-        [f"`{p.name}`", p.allowed.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
+        [f"`{p.name}`", p.allowed.replace("inf", "∞"), shown(p.preset), escaped(p.meaning)]
         for p in rule.parameters
     ]
     rows += [choice(rule, name, words) for name, words in rule.choices.items()]
@@ -237,7 +237,7 @@ def batch_page(rule: BatchRule) -> str:
         lines += ["## Symbols", "", *symbols(text), ""]
     lines += ["## How to use it", "", *offered(rule), ""]
     rows = [
-        [f"`{p.name}`", p.allowed.replace("inf", "∞"), f"{p.default:g}", escaped(p.meaning)]
+        [f"`{p.name}`", p.allowed.replace("inf", "∞"), shown(p.preset), escaped(p.meaning)]
         for p in rule.parameters
     ]
     lines += [*table(["Parameter", "Range", "Default", "Meaning"], rows), ""]
@@ -323,6 +323,11 @@ def call(rule: Rule | BatchRule, *, linked: bool = False) -> str:
         return f"{rule.estimator}({settings})"
     name = f"{{py:class}}`~sureline.{rule.estimator}`" if public(rule) else f"`{rule.estimator}`"
     return f"{name} `{settings}`" if settings else name
+
+
+def shown(value: float | str) -> str:
+    """A default, of a number or of a word in its place."""
+    return f"`{python(value)}`" if isinstance(value, str) else f"{value:g}"
 
 
 def python(value: object) -> str:

@@ -24,7 +24,7 @@ OWNERS: dict[type, tuple[type, str | None]] = {
     options.TextOptions: (TextClassifier, "train"),
     options.TextLearningOptions: (TextClassifier, "train"),
     options.TextFeaturesOptions: (TextFeatures, "compare"),
-    options.OnlineOptions: (AROWClassifier, None),
+    options.OnlineOptions: (AROWClassifier, "train"),
     options.CovarianceOptions: (AROWClassifier, None),
 }
 EVERY = [(group, option) for group in OWNERS for option in declared(group).values()]
@@ -51,6 +51,8 @@ def another(option: Option) -> Any:
         return 2
     if option.name == "max_features":
         return 1000
+    if option.default == "auto" and int in option.kinds:
+        return 3
     kind = option.kinds[0]
     if option.optional and option.default is not None:
         return None if option.name == "calibration" else another_choice(option)
@@ -194,7 +196,9 @@ def test_the_command_line_passes_the_value_on(group, option, tmp_path):
     arguments = ["train", str(tmp_path / "rows.csv"), "-q", "-o", model, *words]
     result = CliRunner().invoke(build_app(), arguments)
     assert result.exit_code == 0, result.output
-    assert getattr(sureline.load(model), option.name) == value
+    loaded = sureline.load(model)
+    holder = loaded if hasattr(loaded, option.name) else loaded.estimator_
+    assert getattr(holder, option.name) == value
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def test_the_command_line_passes_the_value_on(group, option, tmp_path):
     [
         (["--bits", "31"], "--bits must be a whole number from 1 to 30, got 31"),
         (["--min-count", "0"], "--min-count must be a whole number of at least 1, got 0"),
-        (["--passes", "0"], "--passes must be a whole number of at least 1, got 0"),
+        (["--passes", "0"], "--passes must be 'auto' or a whole number of at least 1, got 0"),
         (["--seed", "-1"], "--seed must be a whole number from 0 to 4294967295, got -1"),
         (["--weighting", "tf"], "--weighting must be none, auto, idf or nb, got 'tf'"),
         (

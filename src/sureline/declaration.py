@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class Option:
         `subject` is what the caller calls the option, such as ``TextClassifier: bits``.
         """
         if not self.fits(value):
-            raise InvalidParameter(f"{subject} must be {self.allowed}, got {value!r}")
+            raise InvalidParameter(f"{subject} must be {self.allowed}, got {show(value)}")
 
     def fits(self, value: Any) -> bool:
         """Whether a value is of the type and within the range."""

@@ -15,3 +15,18 @@ class DataError(SurelineError, ValueError):
 
 class ModelFileError(SurelineError):
     """A model file that cannot be read or written: it says which file and why."""
+
+
+def show(value: object) -> str:
+    """A value as messages show it: its `repr`, but a NumPy number or string as Python's."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(show, value))}]"
+    if isinstance(value, set) and value:
+        return f"{{{', '.join(map(show, value))}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(show, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{show(key)}: {show(value[key])}' for key in value)}}}"
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return repr(str(value)) if isinstance(value, str) else str(value)
+    return repr(value)

@@ -28,6 +28,7 @@ else:
 
 
 LONGEST = 16  # the most words or characters that make one feature
+MEMORY_LIMIT_GB = 4.0  # the default of everything that makes or opens a model
 
 # -- texts -------------------------------------------------------------------------------------
 
@@ -45,9 +46,12 @@ class FeatureOptions:
         none="no words.",
         flag=Flag("--ngrams", "A,B"),
     )
-    chars: tuple[int, int] | None = option(
-        None,
-        "The shortest and the longest sequence of consecutive characters that makes a feature.",
+    chars: tuple[int, int] | Literal["auto"] | None = option(
+        "auto",
+        "The shortest and the longest sequence of consecutive characters that makes a feature. "
+        "'auto': from 1 to 3, and only in words with a letter of a script that is written without "
+        "spaces between words, or in which words have endings that change: Chinese, Japanese, "
+        "Korean, Thai, Lao, Khmer and Burmese. Other words have no characters.",
         low=1,
         high=LONGEST,
         none="no characters.",
@@ -157,11 +161,20 @@ class TextOptions(FeatureOptions):
 class TextLearningOptions:
     """How `TextClassifier` learns."""
 
-    max_iter: int = option(
-        1,
-        "How many passes `fit` makes over the texts.",
+    max_iter: Literal["auto"] | int = option(
+        "auto",
+        "How many passes `fit` makes over the texts. 'auto': as many as the texts call for, "
+        "from 1 to 20: models of a part of the texts are trained first, and the number is chosen "
+        "by what they say of texts that they have not learned. One pass where texts keep their "
+        "order (``shuffle=False``), and with 100,000 texts or more.",
         low=1,
-        flag=Flag("--passes", "N", "How many passes to make over the rows.", common=True),
+        flag=Flag(
+            "--passes",
+            "N",
+            "How many passes to make over the rows. auto: as many as the texts call for, from "
+            "1 to 20; one over streams that do not fit into --buffer, and with --no-shuffle.",
+            common=True,
+        ),
     )
     shuffle: bool = option(
         True,
@@ -288,12 +301,15 @@ class OnlineOptions:
         none="all classes weigh the same.",
     )
     dtype: Literal["float32", "float64"] = option(
-        "float32", "The type of the model's numbers; sums are always taken in float64."
+        "float32",
+        "The type of the model's numbers; sums are always taken in float64, and a full covariance "
+        "and its means are always kept in float64.",
     )
     memory_limit_gb: float = option(
-        4.0,
+        MEMORY_LIMIT_GB,
         "The most memory the model may take, in GB of 2^30 bytes; more is refused.",
         low=0.0,
+        flag=Flag("--memory-limit", "GB"),
     )
 
 

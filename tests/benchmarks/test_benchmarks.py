@@ -60,6 +60,20 @@ def test_speed_of_reading_csv_can_be_measured():
         assert name in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
+def test_sizes_of_model_files_can_be_measured():
+    command = [sys.executable, str(FOLDER.parent / "size" / "files.py"), "--only", "SMS"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for name in (
+        "| SMS | default | 40,978 |",
+        "| SMS | min_count=3 |",
+        "| SMS | hash |",
+        "waiting",
+    ):
+        assert name in done.stdout
+
+
 def entry(name, work, **settings):
     return entries.Entry(name, "works", work, **settings)
 

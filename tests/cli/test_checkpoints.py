@@ -15,6 +15,7 @@ from cases import slow
 from checkpoints import KILLS, position, write_rows
 from cli_runs import COLUMNS, MAIL, command
 
+from sureline import load
 from sureline.cli.train.checkpoint import (
     SUMS,
     Position,
@@ -106,6 +107,34 @@ sureline: continuing from c.sureline, after 15 examples
     )
     assert Path("m").read_bytes() == whole
     assert run(*arguments, "--resume", "--quiet")[2] == ""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_resumed_run_makes_the_passes_that_were_chosen(jobs, run, monkeypatch):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "--jobs", jobs, "-q")
+    assert run(*arguments)[0] == 0
+    whole = Path("m").read_bytes()
+    chosen = position()["chosen"]
+    assert (chosen, load("m").n_iter_) == (chosen, chosen)
+    assert chosen > 1
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the choice is in the checkpoint")
+
+    monkeypatch.setattr("sureline.cli.train.run.choose_passes_for", refuse)
+    assert run(*arguments, "--resume")[0] == 0
+    assert Path("m").read_bytes() == whole
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("before", "now"), [("auto", "3"), ("3", "auto")])
+def test_a_chosen_number_of_passes_and_a_given_one_are_different_runs(before, now, run):
+    arguments = ("train", "mail.csv", *COLUMNS, "-o", "m", *KEPT, "-q")
+    assert run(*arguments, "--passes", before)[0] == 0
+    code, _, err = run(*arguments, "--passes", now, "--resume")
+    assert code == 2
+    assert "is a checkpoint of a run with passes " in err
 
 
 @pytest.mark.usefixtures("folder")

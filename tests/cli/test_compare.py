@@ -17,6 +17,8 @@ import pytest
 from cli_runs import command as run_as
 from messages import LABELS, ROWS, TEXTS, write_rows
 
+from sureline import TextClassifier
+from sureline.evaluation.protocols import split_folds
 from sureline.rules import COVARIANCES
 
 pytest_plugins = ["cli_fixtures"]
@@ -24,7 +26,7 @@ pytest_plugins = ["cli_fixtures"]
 # The module: its package has the command under this name.
 command = importlib.import_module("sureline.cli.compare.command")
 
-QUICK = ("--passes", "2", "--folds", "3", "--jobs", "1", "--quiet")
+QUICK = ("--passes", "2", "--folds", "3", "--jobs", "1", "--quiet", "--no-default")
 
 
 @pytest.fixture
@@ -60,12 +62,74 @@ def test_the_table(run):
 
 
 @pytest.mark.usefixtures("rows")
+def test_the_default_was_left_out_of_the_table_and_ranked_below_others(run):
+    """It has the first row, whatever its rank, and is what `fit` learns without parameters."""
+    base = ("compare", "sms.csv", "--rules", "arow,perceptron", "--baselines", "none", *QUICK[:-1])
+    code, out, err = run(*base)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    head = next(k for k, line in enumerate(lines) if "learner" in line)
+    ranks = [line.split()[0] for line in lines[head + 1 : head + 4]]
+    assert "sureline (default)" in lines[head + 1]
+    assert ranks[1:] == sorted(ranks[1:])
+    assert sorted(ranks) == ["1", "2", "3"]
+    whole = " ".join(out.split())
+    assert "sureline (default) is what train learns without options; nothing is tuned." in whole
+    assert "features not counted, except with sureline (default)." in whole
+    [task] = json.loads(run(*base, "--json")[1])["tasks"]
+    first = task["learners"][0]
+    assert first["learner"] == "sureline (default)"
+    texts, labels = np.array(TEXTS[:ROWS]), np.array(LABELS[:ROWS])
+    right = 0
+    for train, test in split_folds(labels, 3, 0):
+        model = TextClassifier(random_state=0).fit(texts[train], labels[train])
+        right += int((model.predict(texts[test]) == labels[test]).sum())
+    assert first["error"] == pytest.approx(1 - right / ROWS)
+
+
+@pytest.mark.usefixtures("rows")
+def test_boxes_take_part(run):
+    base = ("compare", "sms.csv", "--baselines", "none", *QUICK, "--json")
+    [task] = json.loads(run(*base, "--rules", "Box-max,arow")[1])["tasks"]
+    assert {each["learner"] for each in task["learners"]} == {"box-max", "arow"}
+    [box] = [each for each in task["learners"] if each["learner"] == "box-max"]
+    assert set(box["settings"]) == {"D", "loss"}
+    assert box["passes"] is None
+    [task] = json.loads(run(*base, "--rules", "box-sum")[1])["tasks"]
+    assert [each["learner"] for each in task["learners"]] == ["box-sum"]
+
+
+@pytest.mark.usefixtures("rows")
+def test_the_default_has_the_first_row_of_several_tasks(run):
+    write_rows("more.csv", n=60, first=60)
+    base = ("compare", "sms.csv", "more.csv", "--each", "--rules", "pa", "--baselines", "none")
+    code, out, _ = run(*base, *QUICK[:-1])
+    assert code == 0
+    lines = out.splitlines()
+    head = next(k for k, line in enumerate(lines) if line.startswith("learner"))
+    assert lines[head + 1].startswith("sureline (default)")
+
+
+@pytest.mark.parametrize(("rows", "has"), [("1 | a:2\n0 | b:1\n", False), ("1 1:2\n0 2:1\n", True)])
+def test_the_default_of_rows_that_are_no_texts(rows, has, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.txt").write_text(rows * 20)
+    base = ("compare", "rows.txt", "--rules", "pa", "--baselines", "none", *QUICK[:-1], "--json")
+    code, out, err = run(*base)
+    assert (code, err) == (0, "")
+    [task] = json.loads(out)["tasks"]
+    assert ("sureline (default)" in {each["learner"] for each in task["learners"]}) == has
+    why = {} if has else {"sureline (default)": "cannot learn here from features with values"}
+    assert task["left_out"] == why
+
+
+@pytest.mark.usefixtures("rows")
 def test_formats_tell_the_same(run):
     base = ("compare", "sms.csv", "--rules", "arow,cw-stdev", *QUICK)
     base += ("--baselines", "none")
     told = {}
     for name in ("markdown", "latex", "csv", "json"):
-        code, told[name], _ = run(*base, "--format", name)
+        code, told[name], _ = run(*base, "--output-format", name)
         assert code == 0
     rows = list(csv.DictReader(io.StringIO(told["csv"])))
     made = json.loads(told["json"])
@@ -90,7 +154,8 @@ def test_formats_tell_the_same(run):
 def test_figures_are_written_as_they_are_printed(run):
     base = ("compare", "sms.csv", "--rules", "arow", "--baselines", "none", *QUICK)
     assert run(*base, "-o", "out.csv")[0] == 0
-    shown = list(csv.DictReader(io.StringIO(run(*base, "--format", "csv", "-o", "out.json")[1])))
+    _, out, _ = run(*base, "--output-format", "csv", "-o", "out.json")
+    shown = list(csv.DictReader(io.StringIO(out)))
     written = list(csv.DictReader(io.StringIO(Path("out.csv").read_text())))
     for each in (*shown, *written):
         del each["seconds"]
@@ -128,7 +193,7 @@ def test_every_file_may_be_a_task(run):
     assert lines[lines.index(head) + 1].split()[:2] == [first, f"{min(ranks):.2f}"]
     joined = json.loads(run(*base, *QUICK, "--json")[1])
     assert [task["rows"] for task in joined["tasks"]] == [2 * ROWS]
-    code, markdown, _ = run(*base, "--each", *QUICK, "--format", "markdown")
+    code, markdown, _ = run(*base, "--each", *QUICK, "--output-format", "markdown")
     assert "| learner | mean rank | sms % | more % |" in markdown
 
 
@@ -172,9 +237,9 @@ def test_names_are_written_so_that_nothing_breaks(run, tmp_path, monkeypatch):
     assert out.startswith("odd_[b]|&%.csv: 40 rows")
     write_rows("m_x&%.csv", n=40, first=40)
     both = ("compare", "odd_[b]|&%.csv", "m_x&%.csv", "--each", *base[2:])
-    _, latex, _ = run(*both, "--format", "latex")
+    _, latex, _ = run(*both, "--output-format", "latex")
     assert r"odd\_[b]|\&\% \%" in latex
-    _, markdown, _ = run(*base, "--format", "markdown")
+    _, markdown, _ = run(*base, "--output-format", "markdown")
     assert r"**odd\_[b]\|&%.csv**" in markdown
 
 
@@ -183,8 +248,12 @@ def test_names_are_written_so_that_nothing_breaks(run, tmp_path, monkeypatch):
     [
         ((), "name files of labelled rows to compare on, or use --demo"),
         (("sms.csv", "--demo"), "--demo brings its own rows"),
-        (("sms.csv", "--format", "jsonl"), "there is --input-format"),
-        (("sms.csv", "--format", "word"), "table, markdown, latex, csv or json, got 'word'"),
+        (
+            ("sms.csv", "--format", "latex"),
+            "--format is the format of the input; use --output-format latex",
+        ),
+        (("sms.csv", "--format", "word"), "format 'word' does not exist; it can be csv"),
+        (("sms.csv", "--output-format", "word"), "table, markdown, latex, csv or json, got 'word'"),
         (("sms.csv", "--protocol", "guess"), "k-fold, hold-out or progressive, got 'guess'"),
         (("sms.csv", "--test", "sms.csv", "--each"), "--test and --each"),
         (("sms.csv", "--test", "sms.csv", "--protocol", "k-fold"), "goes with the protocol"),
@@ -262,7 +331,11 @@ def test_the_messages_that_come_along_can_be_compared_on(run, monkeypatch):
     )
     assert code == 0
     assert out.startswith(f"SMS Spam Collection: {ROWS} rows")
-    assert err.splitlines() == ["sureline: tuning: 1 trainings", "sureline: testing: 2 trainings"]
+    assert err.splitlines() == [
+        "sureline: tuning: 1 training",
+        "sureline: testing the default: 2 trainings",
+        "sureline: testing: 2 trainings",
+    ]
 
 
 @pytest.mark.slow

@@ -8,10 +8,13 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 from cli_runs import COLUMNS, MAIL, command
 from rich.console import Console
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.metrics import (
     accuracy_score,
     brier_score_loss,
@@ -21,12 +24,12 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from sureline import load
+from sureline import BoxClassifier, load
 from sureline.cli.explain.render import render
 from sureline.cli.explain.results import Piece, cut_into_pieces, find_reasons
 from sureline.evaluation.metrics import Evaluator
 from sureline.model.explanation import Contribution
-from sureline.model.file import read
+from sureline.model.file import read, write
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -40,6 +43,17 @@ def numbers(folder, run) -> str:
     Path("rows.svm").write_text("1 3:1 5:2\n0 4:1\n1 3:0.5 9:1\n0 4:1 9:1\n" * 4)
     assert run("train", "rows.svm", "-o", "rows.sureline", "-q", "--seed", "1")[0] == 0
     return "rows.sureline"
+
+
+@pytest.fixture(params=[2, 3])
+def box(folder, request) -> str:
+    """A box classifier of so many classes, and its rows as ``box.svm``."""
+    rng = np.random.default_rng(request.param)
+    X = rng.standard_normal((60, 5))
+    y = np.argmax(X @ rng.standard_normal((5, request.param)), axis=1)
+    dump_svmlight_file(X, y, "box.svm")
+    BoxClassifier(C=1e-3, D=1e-2, random_state=0).fit(X, y).save("box.sureline")
+    return "box.sureline"
 
 
 # -- predict -----------------------------------------------------------------------------------
@@ -90,9 +104,9 @@ def test_every_output_format_holds_the_same(model, run):
 
 def test_labels_of_low_confidence_are_left_empty(model, run):
     rows = list(csv.DictReader(io.StringIO(run("predict", model, "mail.csv")[1])))
-    out = run("predict", model, "mail.csv", "--min-confidence", "0.95")[1]
+    out = run("predict", model, "mail.csv", "--min-confidence", "0.93")[1]
     kept = [row["label"] for row in csv.DictReader(io.StringIO(out))]
-    expected = [row["label"] if float(row["probability"]) >= 0.95 else "" for row in rows]
+    expected = [row["label"] if float(row["probability"]) >= 0.93 else "" for row in rows]
     assert kept == expected
     assert "" in kept
     assert set(kept) != {""}
@@ -156,7 +170,10 @@ def test_the_reader_of_predictions_may_leave(model):
             "mail.csv is not a sureline model: it does not begin as a safetensors file",
         ),
         (["mail.sureline", "nope.csv"], "there is no file 'nope.csv'; check the path"),
-        (["mail.sureline"], "Missing argument 'FILE'. (see sureline predict --help)"),
+        (
+            ["mail.sureline"],
+            "name files of texts to classify, - for stdin, or give a text by --string",
+        ),
         (
             ["mail.sureline", "mail.csv", "-o", "x.xls"],
             "the name -o x.xls has no known format; end it in .csv, .jsonl or .parquet, or "
@@ -201,8 +218,8 @@ accuracy     1.0000 (8 of 8 rows)
 error        0.00%; always predicting “spam” gets 50.00% wrong
 macro F1     1.0000
 micro F1     1.0000
-log loss     0.1529
-Brier score  0.0232
+log loss     0.1502
+Brier score  0.0217
 seconds      TIME (RATE rows)
 
 Classes
@@ -224,9 +241,18 @@ def test_labels_that_the_model_does_not_know_are_errors_and_named(model, run):
     code, out, err = run("evaluate", model, "more.csv")
     assert (code, err) == (0, "")
     assert "accuracy     0.8889 (8 of 9 rows)\n" in out
-    assert "unknown      1 rows have labels that the model does not know: 'eggs' (1)\n" in out
+    assert "unknown      1 row has a label that the model does not know: 'eggs' (1)\n" in out
     assert "  eggs     0.0000  0.0000  0.0000     1\n" in out
     assert json.loads(run("evaluate", model, "more.csv", "--json")[1])["unknown"] == {"eggs": 1}
+
+
+def test_evaluate_did_not_say_that_the_report_was_written(model, run):
+    code, out, err = run("evaluate", model, "mail.csv", "--report", "page.html")
+    assert (code, err) == (0, "")
+    assert "report       page.html (SIZE)\n" in out
+    told = json.loads(run("evaluate", model, "mail.csv", "--report", "page.html", "--json")[1])
+    assert told["report"] == "page.html"
+    assert "report" not in json.loads(run("evaluate", model, "mail.csv", "--json")[1])
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -310,7 +336,7 @@ def test_the_page_of_an_explanation(model, run):
         0,
         """\
 label        spam
-probability  63.5%
+probability  65.2%
 score        +0.177 ± 1.344
 
 The text (*for spam*, _against it_, unsure?)
@@ -332,12 +358,12 @@ score           +0.177
 def test_the_score_of_another_class_can_be_explained(model, run):
     out = run("explain", model, "claim your free lunch now", "--label", "ham")[1]
     assert out.startswith(
-        "label        ham\npredicted    spam\nprobability  36.5%\nscore        -0.177 ± 1.344\n"
+        "label        ham\npredicted    spam\nprobability  34.8%\nscore        -0.177 ± 1.344\n"
     )
     assert run("explain", model, "x", "--label", "eggs") == (
         2,
         "",
-        "sureline: the model has no class 'eggs'; it has ham, spam\n",
+        "sureline: the model has no class 'eggs'; it has 'ham', 'spam'\n",
     )
 
 
@@ -358,7 +384,7 @@ def test_an_explanation_for_machines_adds_up(model, run):
 
 @pytest.mark.usefixtures("folder")
 def test_words_are_coloured_bold_and_dim(run):
-    sure = ("--set", "r=0.1", "--weighting", "none", "-q")
+    sure = ("--set", "r=0.1", "--weighting", "none", "-q", "--passes", "1")
     assert run("train", "mail.csv", *COLUMNS, "-o", "sure.sureline", *sure)[0] == 0
     for label, good, bad in (("spam", 32, 31), ("ham", 31, 32)):
         facts = find_reasons(load("sure.sureline"), "claim your free lunch now", label, 4)
@@ -455,7 +481,7 @@ def test_everything_in_a_model_for_machines(model, run):
     expected = {
         "file": model,
         "bytes": Path(model).stat().st_size,
-        "format": 1,
+        "format": 2,
         "verified": True,
         "kind": "texts",
         "estimator": "AROWClassifier",
@@ -467,6 +493,7 @@ def test_everything_in_a_model_for_machines(model, run):
         "updates": 8,
         "mistakes": 3,
         "merged": 1,
+        "compact": False,
         "columns": {"text": "message", "label": "kind"},
         "checkpoint": None,
     }
@@ -499,7 +526,7 @@ def test_a_damaged_model_is_told_by_its_checksum(model, run):
 
 @pytest.mark.usefixtures("folder")
 def test_a_checkpoint_tells_where_it_stands(run):
-    kept = ("--checkpoint", "c", "--every", "3", "-q")
+    kept = ("--checkpoint", "c", "--every", "3", "-q", "--passes", "1")
     assert run("train", "mail.csv", *COLUMNS, "-o", "m", *kept)[0] == 0
     out = run("inspect", "c")[1]
     assert (
@@ -513,7 +540,8 @@ def test_a_checkpoint_tells_where_it_stands(run):
 
 def test_models_are_merged(model, run):
     Path("more.csv").write_text("message,kind\nyour invoice,bill\nfree invoice,spam\n")
-    assert run("train", "more.csv", *COLUMNS, "-o", "more.sureline", "-q")[0] == 0
+    options = ("-o", "more.sureline", "-q", "--passes", "1")
+    assert run("train", "more.csv", *COLUMNS, *options)[0] == 0
     assert run("merge", model, "more.sureline", "-o", "all.sureline") == (
         0,
         """\
@@ -554,3 +582,309 @@ def test_models_of_different_kinds_are_not_merged(model, numbers, run):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "TextClassifier" in err
     assert "AROWClassifier" in err
+
+
+# -- memory ------------------------------------------------------------------------------------
+
+
+def test_every_command_that_opens_a_model_has_a_memory_limit(model, run):
+    for arguments in (
+        ["predict", model, "mail.csv"],
+        ["evaluate", model, "mail.csv"],
+        ["explain", model, "free"],
+        ["inspect", model],
+        ["merge", model, model, "-o", "out.sureline"],
+        ["train", "mail.csv", "-o", "out.sureline", "--continue", model],
+        ["train", "mail.csv", "-o", "out.sureline", "--checkpoint", model, "--resume"],
+    ):
+        assert run(*arguments, "--memory-limit", "1e-7") == (
+            2,
+            "",
+            f"sureline: {model} cannot be loaded: its model would take 7.75e-07 GB, more than "
+            "--memory-limit 1e-07; raise --memory-limit if you trust the file\n",
+        )
+        assert run(*arguments, "--memory-limit", "0")[1:] == (
+            "",
+            "sureline: --memory-limit must be a number in (0, inf), got 0\n",
+        )
+
+
+def test_a_command_replaces_the_limit_that_a_file_names(model, run):
+    """Neither a low one of training nor the default may keep a model from growing."""
+    small = ["train", "mail.csv", *COLUMNS, "-q", "-o", "small.sureline", "--memory-limit", "1e-6"]
+    assert run(*small)[0] == 0
+    assert json.loads(run("inspect", "small.sureline", "--json")[1])["parameters"][
+        "memory_limit_gb"
+    ] == pytest.approx(1e-6)
+    Path("more.csv").write_text("message,kind\n" + "".join(f"w{i},k{i}\n" for i in range(9)))
+    more = ["train", "more.csv", *COLUMNS, "-q", "-o", "out.sureline", "--continue"]
+    code, _, err = run(*more, "small.sureline", "--memory-limit", "1e-6")
+    assert (code, "more than --memory-limit 1e-06; raise --memory-limit" in err) == (2, True)
+    assert run(*more, "small.sureline")[0] == 0
+    merge = ["merge", "small.sureline", "out.sureline", "-o", "both.sureline"]
+    assert run(*merge)[0] == 0
+    assert load("both.sureline").estimator_.memory_limit_gb == 4.0
+
+
+# -- box classifiers ---------------------------------------------------------------------------
+
+
+def test_predictions_of_a_box_are_those_of_the_model(box, run):
+    code, out, err = run("predict", box, "box.svm", "--proba")
+    assert (code, err) == (0, "")
+    rows, loaded = list(csv.reader(io.StringIO(out))), load(box)
+    X, _ = load_svmlight_file("box.svm", n_features=5, zero_based=True)
+    found = np.array(rows[1:], float)
+    np.testing.assert_array_equal(found[:, 0], loaded.predict(X))
+    np.testing.assert_allclose(found[:, 4:], loaded.predict_proba(X))
+    mean, variance = loaded.decision_distribution(X)
+    best = loaded.predict(X), np.arange(len(found))
+    expected = [np.abs(mean), variance] if mean.ndim == 1 else [mean.T[best], variance.T[best]]
+    np.testing.assert_allclose(found[:, 2:4].T, expected)
+
+
+def test_a_box_is_less_certain_of_unknown_features_however_large_their_numbers(box, run):
+    Path("odd.svm").write_text("1:1\n1:1 2000000000:1 2100000000:1\n1:1 5:1 6:1\n")
+    out = run("predict", box, "odd.svm")[1]
+    known, *odd = np.array([row.split(",") for row in out.split()[1:]], float)
+    for each in odd:
+        assert each[2] == known[2]
+        assert each[3] > known[3]
+    np.testing.assert_allclose(odd[0], odd[1])
+
+
+def test_a_box_is_evaluated_inspected_and_explained(box, run):
+    code, out, err = run("evaluate", box, "box.svm", "--json", "--report", "page.html")
+    assert (code, err) == (0, "")
+    X, y = load_svmlight_file("box.svm", n_features=5, zero_based=True)
+    assert json.loads(out)["accuracy"] == load(box).score(X, y)
+    assert "box-max" in Path("page.html").read_text(encoding="utf-8")
+    code, out, _ = run("inspect", box, "--json")
+    found = json.loads(out)
+    assert (code, found["rule"], found["features"], found["learned"]) == (0, "box-max", 5, None)
+    assert found["parameters"]["regularizer"] == "max"
+    code, out, _ = run("inspect", box)
+    assert (code, "rule         box-max (BoxClassifier)\n" in out) == (0, True)
+    code, out, _ = run("explain", box, "0:1 3:-1", "--json")
+    reasons, row = json.loads(out), [[1.0, 0.0, 0.0, -1.0, 0.0]]
+    assert (code, reasons["label"]) == (0, load(box).predict(row)[0])
+    shares = sum(each["share"] for each in reasons["features"]) + reasons["constant"]
+    assert shares == pytest.approx(reasons["score"])
+    assert reasons["probability"] == pytest.approx(load(box).predict_proba(row).max())
+    assert reasons["deviation"] > 0
+
+
+def test_what_cannot_be_done_with_a_box_is_said_plainly(box, run):
+    assert run("train", "box.svm", "-o", "m.sureline", "--continue", box) == (
+        2,
+        "",
+        "sureline: --continue box.sureline: a BoxClassifier is not trained further by this "
+        "command; fit it on all rows in Python, or use partial_fit, which it has with "
+        "solver='comid'\n",
+    )
+    assert run("merge", box, box, "-o", "m.sureline") == (
+        2,
+        "",
+        "sureline: merge takes fitted classifiers that learn online, but model 1 is of class "
+        "BoxClassifier; fit one model on all examples instead\n",
+    )
+    code, _, err = run("predict", box, "mail.csv", *COLUMNS[:2])
+    assert (code, "holds texts, but the model takes svmlight rows" in err) == (2, True)
+
+
+def test_unknown_features_with_large_numbers_take_no_memory(numbers, run):
+    Path("odd.svm").write_text("3:1 2147483645:1\n3:1 10:1\n")
+    code, out, err = run("predict", numbers, "odd.svm")
+    assert (code, err) == (0, "")
+    one, other = out.split()[1:]
+    assert one == other
+    code, out, _ = run("explain", numbers, "3:1 2147483645:1", "--json")
+    assert (code, json.loads(out)["features"][-1]["feature"]) == (0, "2147483645")
+
+
+# -- what files hold, on screens and in spreadsheets ---------------------------------------------
+
+ODD = "\x1b]0;owned\x9b31m\u202eham"  # a terminal would change its title and its colour
+SHOWN = r"\x1b]0;owned\x9b31m\u202eham"
+
+
+@pytest.fixture
+def odd(folder, run) -> str:
+    """A model of a label, a word and a column with control characters."""
+    rows = [{ODD: "win \u202eevil", "kind": "spam"}, {ODD: "lunch", "kind": ODD}] * 4
+    Path("odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = "--text", ODD, "--label", "kind"
+    assert run("train", "odd.jsonl", "-o", "odd.sureline", "-q", *columns)[0] == 0
+    return "odd.sureline"
+
+
+def test_control_characters_of_files_do_not_reach_the_screen(odd, run):
+    Path("bad.jsonl").write_text(json.dumps({ODD: "x", "kind": ODD}) + "\nx\n")
+    for arguments in (
+        ["inspect", odd],
+        ["explain", odd, f"win lunch {ODD}"],
+        ["explain", odd, "lunch", "--label", ODD],
+        ["explain", odd, "lunch", "--label", f"{ODD}?"],
+        ["evaluate", odd, "odd.jsonl"],
+        ["evaluate", odd, "bad.jsonl", "--skip-bad"],
+        ["predict", odd, "odd.jsonl", "--text", f"{ODD}?"],
+        ["train", "odd.jsonl", "-o", "m.sureline", "--text", ODD, "--label", "kind"],
+        ["merge", odd, odd, "-o", "m.sureline"],
+        ["train", f"{ODD}.csv", "-o", "m.sureline"],
+        ["train", "odd.jsonl", "-o", "m.sureline", "--rule", ODD],
+    ):
+        _, out, err = run(*arguments)
+        shown = out + err
+        assert not set(shown) & set("\x1b\x9b\u202e"), arguments
+        assert SHOWN in "".join(shown.split()), arguments
+    colour = render_in_colour(odd)
+    assert "\x1b[1;32m" in colour
+    assert "\x1b]0" not in colour
+
+
+def render_in_colour(path: str) -> str:
+    """What a terminal is sent to explain a text."""
+    run = subprocess.run(
+        command("explain", path, f"win lunch {ODD}"),
+        env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "80"},
+        capture_output=True,
+        check=True,
+    )
+    return run.stdout.decode()
+
+
+def test_predictions_on_a_terminal_are_escaped_and_in_a_pipe_are_not(odd, run, monkeypatch):
+    written = ["predict", odd, "odd.jsonl", "--text", ODD]
+    assert ODD in run(*written)[1]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    out = run(*written)[1]
+    assert SHOWN in out
+    assert "\x1b" not in out
+
+
+def test_formulas_are_written_as_text_on_request(folder, run):
+    rows = "text,label,+note\nwin,=cmd|' /C calc'!A0,-1\nlunch,ham,@x\n" * 1
+    Path("rows.csv").write_text(rows)
+    assert run("train", "rows.csv", "-o", "m.sureline", "-q")[0] == 0
+    arguments = ["predict", "m.sureline", "rows.csv", "--keep"]
+    plain = list(csv.reader(io.StringIO(run(*arguments)[1])))
+    safe = list(csv.reader(io.StringIO(run(*arguments, "--csv-safe")[1])))
+    assert plain[0][:4] == ["text", "label", "+note", "predicted_label"]
+    assert safe[0][:4] == ["text", "label", "'+note", "predicted_label"]
+    assert plain[1][1:4] == ["=cmd|' /C calc'!A0", "-1", "=cmd|' /C calc'!A0"]
+    assert safe[1][1:4] == ["'=cmd|' /C calc'!A0", "'-1", "'=cmd|' /C calc'!A0"]
+    assert safe[2][1:3] == ["ham", "'@x"]
+    assert [row[4:] for row in safe] == [row[4:] for row in plain]  # numbers are left alone
+    assert run(*arguments, "--csv-safe", "--json") == (
+        2,
+        "",
+        "sureline: --csv-safe is for CSV, but jsonl is written; leave it out\n",
+    )
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+@pytest.mark.parametrize("output", ["csv", "jsonl", "parquet"])
+def test_columns_of_views_can_be_kept(kind, output, model, run):
+    """Polars writes its strings so; Arrow cannot take rows of them."""
+    values = {name: pyarrow.array(["free", "lunch", None], pyarrow.string_view()) for name in "ab"}
+    values |= {"message": pyarrow.array(["free", "lunch", "x"], pyarrow.string_view())}
+    values |= {"c": values["a"].cast(pyarrow.string()).dictionary_encode()}
+    values |= {"d": pyarrow.array([b"free", b"x", None], pyarrow.binary_view())}
+    table = pyarrow.table(values)
+    if kind == "arrow":
+        with pyarrow.ipc.new_file("rows.arrow", table.schema) as out:
+            out.write_table(table)
+    else:
+        try:
+            pyarrow.parquet.write_table(table, "rows.parquet")
+        except pyarrow.ArrowNotImplementedError:
+            pytest.skip("this version of pyarrow writes no views to Parquet")
+    written = f"out.{output}"
+    assert run("predict", model, f"rows.{kind}", "--keep", "-o", written)[0] == 0
+    if output == "parquet":
+        found = pyarrow.parquet.read_table(written).to_pylist()
+        assert [[row[name] for name in "abc"] for row in found] == [
+            ["free"] * 3,
+            ["lunch"] * 3,
+            [None] * 3,
+        ]
+    elif output == "csv":
+        found = list(csv.DictReader(Path(written).read_text().splitlines()))
+        assert [row["a"] for row in found] == ["free", "lunch", ""]
+
+
+@pytest.mark.parametrize(
+    ("tensor", "value", "says"),
+    [
+        ("table", np.nan, "its tensor 'table' has numbers that are not finite"),
+        ("table", -1.0, "it has variances below 0"),
+        ("tallies", -1, "its tensor 'tallies' has numbers below 0"),
+        ("tokens", -1, "its tensor 'tokens' has numbers below 0"),
+    ],
+)
+def test_numbers_that_no_training_leaves_are_not_an_internal_error(tensor, value, says, model, run):
+    opened = read(model)
+    tensors = {name: np.array(each) for name, each in opened.tensors.items()}
+    signed = {"tallies": np.int32, "tokens": np.int64}  # as in format 1
+    tensors[tensor] = tensors[tensor].astype(signed.get(tensor, np.float32))
+    tensors[tensor].reshape(-1)[1] = value
+    write(model, opened.metadata, tensors)
+    for arguments in (["inspect", model], ["explain", model, "free lunch"]):
+        assert run(*arguments) == (
+            2,
+            "",
+            f"sureline: {model} cannot be loaded: {says}\n",
+        )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("slot", [0, 1])
+def test_weights_that_overflow_are_not_an_internal_error(slot, model, run):
+    opened = read(model)
+    tensors = {name: np.array(each) for name, each in opened.tensors.items()}
+    tensors["table"][:, slot] = 3e38
+    write(model, opened.metadata, tensors)
+    for arguments in (
+        ["inspect", model],
+        ["explain", model, "free lunch"],
+        ["evaluate", model, "mail.csv", "--report", "page.html"],
+    ):
+        assert run(*arguments)[0] in (0, 2)
+
+
+# -- sets of labels and novelty ----------------------------------------------------------------
+
+
+def test_sets_of_labels_are_lists_in_json_and_json_in_csv(model, run):
+    out = run("predict", model, "mail.csv", "--json", "--coverage", "0.5")[1]
+    rows = [json.loads(line) for line in out.splitlines()]
+    expected = load(model).predict_set(TEXTS, 0.5)
+    assert [tuple(row["labels"]) for row in rows] == expected
+    out = run("predict", model, "mail.csv", "--coverage", "0.5")[1]
+    written = [tuple(json.loads(row["labels"])) for row in csv.DictReader(io.StringIO(out))]
+    assert written == expected
+    out = run("predict", model, "mail.csv", "--coverage", "0.5", "--per-class", "-o", "o.parquet")
+    assert out == (0, "", "")
+    found = pyarrow.parquet.read_table("o.parquet").to_pylist()
+    texts = TEXTS
+    assert [tuple(row["labels"]) for row in found] == load(model).predict_set(texts, 0.5, True)
+
+
+def test_novelty_is_in_json_lines(model, run):
+    out = run("predict", model, "mail.csv", "--json")[1]
+    found = [json.loads(line)["novelty"] for line in out.splitlines()]
+    expected = [load(model).predict_one(text, details=True).novelty for text in TEXTS]
+    assert found == pytest.approx(expected)
+
+
+def test_sets_of_labels_need_a_share_and_a_calibrated_model(model, run):
+    assert run("predict", model, "mail.csv", "--per-class") == (
+        2, "", "sureline: --per-class goes with --coverage\n",
+    )  # fmt: skip
+    assert run("predict", model, "mail.csv", "--coverage", "1") == (
+        2, "", "sureline: --coverage is a share between 0 and 1, got 1\n",
+    )  # fmt: skip
+    assert run("train", "mail.csv", *COLUMNS, "-o", "m", "-q", "--set", "calibration=none")[0] == 0
+    code, _, said = run("predict", "m", "mail.csv", "--coverage", "0.9")
+    assert code == 2
+    assert said.endswith("trained with calibration='online'; m was not\n")

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import typer
 from rich.console import Console
 from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
@@ -75,7 +76,7 @@ COMMANDS += ["compare", "tune", "reproduce"]
 
 def words_of(help_text: str) -> str:
     """A help page without its boxes and the names of types, which Typer's versions draw apart."""
-    text = re.sub(r"<[^>]*>|[╭╮╰╯│─]", " ", help_text)
+    text = re.sub(r"<[\w\[\]]*>|[╭╮╰╯│─]", " ", help_text)
     return " ".join(text.split()) + "\n"
 
 
@@ -104,7 +105,10 @@ def test_completion_knows_the_options_of_commands(capfd):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command):
-    """Kept whole in a file; to write the files anew, set SURELINE_WRITE_HELP."""
+    """Kept whole in a file; to write the files anew, set SURELINE_WRITE_HELP.
+
+    They are laid out as Typer does since 0.29.
+    """
     code, out = run(command, "--help")
     assert code == 0
     assert "--json" in out
@@ -113,12 +117,40 @@ def test_every_command_has_help(command):
         code, pages[f"{command}-all"] = run(command, "--help-all")
         assert code == 0
         assert len(pages[f"{command}-all"]) > len(out)
+    if [int(part) for part in typer.__version__.split(".")[:2]] < [0, 29]:
+        pytest.skip("this version of Typer lays help out in another way")
     for name, page_ in pages.items():
         kept = Path(__file__).with_name("help") / f"{name}.txt"
         if "SURELINE_WRITE_HELP" in os.environ:
             kept.parent.mkdir(exist_ok=True)
             kept.write_text(words_of(page_), encoding="utf-8")
         assert words_of(page_) == kept.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_no_option_without_a_value_is_shown_with_one(command):
+    """--quiet <bool> invited --quiet true."""
+    assert "<" not in run(*filter(None, [command]), "--help")[1].replace("<=", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("train x.csv -o m --text a --text b", "--text"),
+        ("evaluate m x.csv --label=a --label=b", "--label"),
+        ("train x.csv -o m -o n", "--output"),
+        ("explain m text --top 1 --top 2", "--top"),
+    ],
+)
+def test_an_option_that_is_given_twice_does_not_lose_a_value(words, option, capsys):
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err.startswith(f"sureline: {option} was given more than once; ")
+
+
+def test_several_columns_of_texts_are_not_yet_read(capsys):
+    assert main(["train", "x.csv", "-o", "m", "--text", "a", "--text", "b"]) == 2
+    said = capsys.readouterr().err
+    assert "the texts must be in one column, so join the columns first" in said
 
 
 def test_help_shows_few_options_again_after_all_were_shown():
@@ -509,7 +541,7 @@ def test_the_demo_counts_every_message(facts):
     assert facts["spam_tested"] + facts["ham_tested"] == facts["tested"]
     assert facts["errors"] == facts["spam_tested"] - facts["spam_caught"] + facts["ham_flagged"]
     assert (facts["majority"], facts["majority_errors"]) == ("ham", facts["spam_tested"])
-    assert facts["passes"] == 1
+    assert facts["passes"] >= 1
 
 
 def test_the_demo_shows_what_a_text_classifier_learns(facts):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 from typing import Any, get_type_hints
 
@@ -71,8 +72,8 @@ def test_no_rows_where_nothing_was_told():
     assert (lines, silence.next_stop(7)) == ([], None)
 
 
-def screen() -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None)
+def screen(width: int = 120) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
 
 
 def test_the_live_line_tells_rate_error_and_what_is_left(monkeypatch):
@@ -91,6 +92,24 @@ def test_the_live_line_tells_rate_error_and_what_is_left(monkeypatch):
         "50% 0:04 4,000 · 1,000/s · 0.1 MB/s · error 10.00% (now 10.00%) · changing 50.00%" in shown
     )
     assert "12% 0:07 1,000 · 1,000/s" in shown
+
+
+def test_the_live_line_was_too_long_for_80_columns(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("sureline.cli.train.progress.perf_counter", lambda: now[0])
+    for width, examples in ((80, 123_456_789), (80, 1_000), (40, 1_000), (100, 1_000)):
+        console = screen(width)
+        line = ProgressLine(console)
+        line.begin(status(0, 0, 0, 0, 0.0))
+        now[0] += 600.0
+        line.update(status(examples, examples, examples // 2, examples // 10, 0.1))
+        line.end()
+        shown = re.sub(r"\x1b\[[?0-9;]*[A-Za-z]|\r", "\n", console.file.getvalue())
+        words = next(each.strip() for each in shown.splitlines() if "/s" in each)
+        assert "error 10.00%" in words or width < 80
+        assert len(words) <= width
+        assert "…" not in words
+        assert ("MB/s" in words) == (width == 100)
 
 
 def test_the_live_line_without_an_end_has_no_bar(monkeypatch):
@@ -267,7 +286,6 @@ def test_every_rule_can_be_asked_for(name):
         ("competitors=3", 3),
         ("fit_intercept=false", False),
         ("dtype=float64", "float64"),
-        ("memory_limit_gb=0.5", 0.5),
         ("class_weight=none", None),
         ('class_weight={"spam": 2}', {"spam": 2.0}),
     ],
@@ -300,6 +318,7 @@ def test_parameters_of_reading_that_have_no_option_can_be_set():
         ("arow", "covariance=x", "--set covariance must be diagonal-kl, diagonal-l2, "),
         ("arow", "class_weight=[1]", "--set class_weight must be none, balanced or JSON such as"),
         ("arow", "max_iter=3", "--set max_iter: use --passes instead"),
+        ("arow", "memory_limit_gb=1", "--set memory_limit_gb: use --memory-limit instead"),
         ("arow", "ngrams=1,1", "--set ngrams: use --ngrams instead"),
     ],
 )
@@ -321,7 +340,7 @@ def test_ranges_are_two_numbers_or_none():
     assert parse_value("3,5", hint, "--chars") == (3, 5)
     assert parse_value("None", hint, "--chars") is None
     for wrong in ("3", "a,b", "1,2,3", ""):
-        with pytest.raises(InvalidParameter, match="--chars must be none or two numbers such as"):
+        with pytest.raises(InvalidParameter, match="must be none, auto or two numbers such as"):
             parse_value(wrong, hint, "--chars")
 
 

@@ -1,5 +1,6 @@
 """``sureline train``: what it prints, what it writes, and that it learns what Python learns."""
 
+import csv
 import gzip
 import io
 import json
@@ -19,7 +20,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sureline import AROWClassifier, PerceptronClassifier, TextClassifier, load
 from sureline.cli.screen import message_console
-from sureline.data import Reader, shuffle_rows
+from sureline.data import Reader, shuffle_rows, sms_spam
 from sureline.model.file import read
 
 pytest_plugins = ["cli_fixtures"]
@@ -59,17 +60,20 @@ def equal(model, expected) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_shows_rows_on_stderr_and_the_result_on_stdout(run):
-    assert run("train", "mail.csv", *COLUMNS, "-o", "mail.sureline") == (0, SUMMARY, ROWS)
+    once = ("--passes", "1")
+    assert run("train", "mail.csv", *COLUMNS, "-o", "mail.sureline", *once) == (0, SUMMARY, ROWS)
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_quiet_run_shows_the_result_alone(run):
-    assert run("train", "mail.csv", *COLUMNS, "-o", "mail.sureline", "--quiet") == (0, SUMMARY, "")
+    options = ("-o", "mail.sureline", "--quiet", "--passes", "1")
+    assert run("train", "mail.csv", *COLUMNS, *options) == (0, SUMMARY, "")
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_result_for_machines(run):
-    code, out, err = run("train", "mail.csv", *COLUMNS, "-o", "m.sureline", "--json", "-q")
+    options = ("-o", "m.sureline", "--json", "-q", "--passes", "1")
+    code, out, err = run("train", "mail.csv", *COLUMNS, *options)
     told = json.loads(out)
     assert (code, err) == (0, "")
     assert told.pop("seconds") > 0
@@ -171,7 +175,8 @@ def test_a_file_in_order_is_learned_as_partial_fit_and_fit_learn_it(run):
 def test_the_model_is_built_and_checked_once(run, monkeypatch):
     built, begin = list[TextClassifier](), TextClassifier.begin
     monkeypatch.setattr(TextClassifier, "begin", lambda self: built.append(self) or begin(self))
-    assert run("train", "mail.csv", *COLUMNS, "-o", "m.sureline", "-q")[0] == 0
+    options = ("-o", "m.sureline", "-q", "--passes", "1")
+    assert run("train", "mail.csv", *COLUMNS, *options)[0] == 0
     assert len(built) == 1
 
 
@@ -321,7 +326,7 @@ def test_stdin_is_a_file_like_any_other(passes, run, monkeypatch):
 @pytest.mark.usefixtures("folder")
 def test_a_true_pipe_can_be_learned_from():
     done = subprocess.run(
-        command("train", "-", *COLUMNS, "-o", "m.sureline", "--json", "-q"),
+        command("train", "-", *COLUMNS, "-o", "m.sureline", "--json", "-q", "--passes", "1"),
         input=MAIL,
         capture_output=True,
         text=True,
@@ -513,6 +518,32 @@ def test_a_column_of_weights(run):
 # -- columns that a model remembers, and training further --------------------------------------
 
 
+def test_a_compact_model_predicts_and_cannot_be_trained_further(model, run):
+    train = ("train", "mail.csv", *COLUMNS, "-o", "small.sureline", "--compact", "-q")
+    assert run(*train)[0] == 0
+    assert Path("small.sureline").stat().st_size < Path(model).stat().st_size
+    labels = [run("predict", each, "mail.csv", "--text", "message")[1] for each in
+              (model, "small.sureline")]  # fmt: skip
+    first, second = ([row.split(",")[0] for row in each.splitlines()] for each in labels)
+    assert first == second
+    code, out, err = run("train", "mail.csv", *COLUMNS, "--continue", "small.sureline", "-o", "x")
+    assert (code, out) == (2, "")
+    assert err == (
+        "sureline: --continue small.sureline: the model comes from a compact file and can only "
+        "predict; to learn further or to merge, use a file that is not compact\n"
+    )
+    code, _, err = run("merge", "small.sureline", model, "-o", "x.sureline")
+    assert code == 2
+    assert "use a file that is not compact" in err
+    code, out, _ = run("inspect", "small.sureline", "--top", "3")
+    assert code == 0
+    assert "compact      it can predict, but neither learn nor be merged" in out
+    assert "most certainly" not in out
+    code, out, _ = run("explain", "small.sureline", "a free prize")
+    assert code == 0
+    assert "prize" in out
+
+
 def test_a_model_remembers_its_columns(model):
     notes = read(model).metadata["notes"]
     assert notes["columns"] == {"text": "message", "label": "kind"}
@@ -561,7 +592,7 @@ error     100.00% just before learning each example
            2       3          53   100.00%   100.00%   100.00%
 """
     )
-    assert run("train", "mail.csv", *COLUMNS, "-o", "m.sureline", "-q")[0] == 0
+    assert run("train", "mail.csv", *COLUMNS, "-o", "m.sureline", "-q", "--passes", "1")[0] == 0
     expected = load("m.sureline").partial_fit(["your invoice", "free invoice"], ["bill", "spam"])
     equal(load(model), expected)
 
@@ -570,6 +601,55 @@ def test_labels_of_a_model_trained_further_are_read_as_its_own(folder, model, ru
     Path("more.csv").write_text("message,kind\nyour invoice,1\nfree invoice,2\n")
     assert run("train", "more.csv", "--continue", model, "-o", "m.sureline", "-q")[0] == 0
     assert load("m.sureline").classes_.tolist() == ["1", "2", "ham", "spam"]
+
+
+# -- how many passes ---------------------------------------------------------------------------
+
+
+def test_a_file_a_pipe_two_threads_and_fit_choose_the_same(folder, run):
+    texts, labels = sms_spam()
+    rows = [*zip(texts[:200], labels[:200], strict=True)]
+    with Path("sms.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *rows])
+    expected = TextClassifier(random_state=0).fit(texts[:200], labels[:200])
+    assert expected.n_iter_ > 1
+    for options in ((), ("--jobs", "2")):
+        assert run("train", "sms.csv", "-o", "m.sureline", "-q", *options)[0] == 0
+        equal(load("m.sureline"), expected)
+    done = subprocess.run(
+        command("train", "-", "-o", "m.sureline", "-q"), input=Path("sms.csv").read_bytes()
+    )
+    assert done.returncode == 0
+    equal(load("m.sureline"), expected)
+
+
+def test_rows_that_do_not_fit_into_the_buffer_or_keep_their_order_are_read_once(folder, run):
+    for options in (("--no-shuffle",), ("--buffer", "0.001")):
+        rows = Path("mail.csv").read_text(encoding="utf-8")
+        Path("long.csv").write_text(rows + 40 * "free prize now,spam\n", encoding="utf-8")
+        arguments = ("train", "long.csv", *COLUMNS, "-q", *options)
+        assert run(*arguments, "-o", "auto")[0] == 0
+        assert run(*arguments, "-o", "one", "--passes", "1")[0] == 0
+        assert load("auto").n_iter_ == 1
+        equal(load("auto"), load("one"))
+        done = subprocess.run(
+            command("train", "-", *arguments[2:], "-o", "m.sureline"),
+            input=Path("long.csv").read_bytes(),
+        )
+        assert done.returncode == 0
+        equal(load("m.sureline"), load("one"))
+
+
+def test_rows_of_numbers_are_read_once(folder, run):
+    Path("rows.svm").write_text("1 1:1\n0 2:1\n1 1:2 3:1\n0 2:3\n")
+    assert run("train", "rows.svm", "-o", "m.sureline", "-q")[0] == 0
+    assert (load("m.sureline").n_iter_, load("m.sureline").max_iter) == (1, 1)
+
+
+def test_balanced_classes_are_balanced_in_the_choice_too(folder, run):
+    options = ("--set", "class_weight=balanced", "-q")
+    assert run("train", "mail.csv", *COLUMNS, "-o", "m.sureline", *options)[0] == 0
+    assert load("m.sureline").n_iter_ >= 1
 
 
 # -- warnings ----------------------------------------------------------------------------------
@@ -596,7 +676,8 @@ def test_labels_in_long_runs_are_worth_a_warning_where_rows_are_not_mixed(run):
 @pytest.mark.usefixtures("folder")
 def test_bad_rows_are_left_out_on_request_and_counted(run):
     Path("bad.csv").write_text(MAIL + "lonely\nfree,spam\n")
-    code, out, err = run("train", "bad.csv", *COLUMNS, "-o", "m.sureline", "-q", "--skip-bad")
+    options = ("-o", "m.sureline", "-q", "--skip-bad", "--passes", "1")
+    code, out, err = run("train", "bad.csv", *COLUMNS, *options)
     assert code == 0
     assert "examples  9\n" in out
     assert err == (
@@ -604,12 +685,27 @@ def test_bad_rows_are_left_out_on_request_and_counted(run):
     )
 
 
+@pytest.mark.usefixtures("folder")
+def test_rows_that_are_too_long_are_named_with_the_option_that_allows_them(run):
+    Path("long.csv").write_text(MAIL + f"{'free ' * 50},spam\n")
+    arguments = ("train", "long.csv", *COLUMNS, "-o", "m.sureline", "-q", "--passes", "1")
+    assert run(*arguments)[0] == 0
+    assert run(*arguments, "--row-limit", "0.0001") == (
+        2,
+        "",
+        "sureline: long.csv, line 10: the row is longer than 0.0001 MB; look for a quote that is "
+        "never closed; raise the limit (--row-limit), or skip bad rows (--skip-bad)\n",
+    )
+    code, out, err = run(*arguments, "--row-limit", "0.0001", "--skip-bad")
+    assert (code, "examples  8\n" in out) == (0, True)
+    assert err == (
+        "sureline: 1 bad row was left out: long.csv, line 10: the row is longer than 0.0001 MB\n"
+    )
+
+
 # -- errors ------------------------------------------------------------------------------------
 
-HAS = (
-    "it has r, covariance, calibration, class_weight, competitors, dtype, fit_intercept, "
-    "memory_limit_gb, "
-)
+HAS = "it has r, covariance, calibration, class_weight, competitors, dtype, fit_intercept, "
 ERRORS = {
     "no output": (["mail.csv"], "name the file to write the model to, such as -o mail.sureline"),
     "no input": ([], "Missing argument 'FILE'. (see sureline train --help)"),
@@ -632,11 +728,6 @@ ERRORS = {
         ["mail.csv", "-o", "m", "--set", "r=0"],
         "r must be a number in (0, inf) or 'auto', got 0.0",
     ),
-    "balanced": (
-        ["mail.csv", *COLUMNS, "-o", "m", "-q", "--set", "class_weight=balanced"],
-        "--set class_weight=balanced needs to know all labels beforehand; give a weight for each "
-        """label, such as --set class_weight='{"spam": 2}'""",
-    ),
     "one number": (
         ["mail.csv", "-o", "m", "--ngrams", "2"],
         "--ngrams must be none or two numbers such as 1,2, got '2'",
@@ -648,7 +739,7 @@ ERRORS = {
     "no such format": (
         ["mail.csv", "-o", "m", "--format", "xls"],
         "format 'xls' does not exist; it can be csv, tsv, jsonl, parquet, arrow, svmlight, "
-        "fasttext, vw",
+        "fasttext, vw, lines",
     ),
     "empty class": (
         ["mail.csv", "-o", "m", "--classes", "a,,b"],

@@ -3,7 +3,9 @@
 import bz2
 import gzip
 import io
+import lzma
 import re
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -110,6 +112,9 @@ def test_bad_rows_are_found_and_skipped(tmp_path, kind, data, line, reason, batc
         ("1 :2", "a feature is not written as index:value"),
         ("1 -2:1", "a feature is not written as index:value"),
         ("1 a:1", "a feature is not written as index:value"),
+        ("1 qid 2:1", "a feature is not written as index:value"),
+        ("1 qid: 2:1", "a feature is not written as index:value"),
+        ("1 qid:x 2:1", "a feature is not written as index:value"),
         ("1 3:1 2:1", "are not in ascending order"),
         ("1 3:1 3:x", "are not in ascending order"),
         ("1 1:x 3:1 3:1", "are not in ascending order"),
@@ -277,10 +282,8 @@ def test_a_line_that_ends_in_a_carriage_return_alone(tmp_path):
     assert "line 1: a quote is opened and never closed" in complaint([file])
 
 
-def test_json_arrays_and_other_files_are_named(tmp_path):
+def test_files_that_are_no_json_are_named(tmp_path):
     file = tmp_path / "rows.json"
-    file.write_text('[{"text": "a", "label": 1}]')
-    assert "holds a JSON array; write one object per line" in complaint([file])
     file.write_text("\nhello\n")
     said = complaint([file])
     assert said.startswith(f"{file}, line 2: not a JSON object (Expecting value")
@@ -312,10 +315,10 @@ def test_a_header_alone_and_tables_without_rows(tmp_path):
     )
     (tmp_path / "a.csv").write_text("text,label\na\n")
     said = complaint([tmp_path / "a.csv"], skip_bad=True)
-    assert "all 1 are bad, the first at" in said
+    assert "the only one is bad, at" in said
 
 
-@pytest.mark.parametrize("pack", ["gz", "bz2", "zst", "lz4"])
+@pytest.mark.parametrize("pack", ["gz", "bz2", "zst", "lz4", "xz", "zip"])
 def test_damaged_compressed_files(tmp_path, pack):
     rng = np.random.default_rng(0)
     plain = CSV.encode() + b"".join(b"%d,x\n" % n for n in rng.integers(0, 10**9, 5_000))
@@ -323,6 +326,13 @@ def test_damaged_compressed_files(tmp_path, pack):
         packed = gzip.compress(plain)
     elif pack == "bz2":
         packed = bz2.compress(plain)
+    elif pack == "xz":
+        packed = lzma.compress(plain)
+    elif pack == "zip":
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("rows.csv", plain)
+        packed = out.getvalue()
     else:
         path = tmp_path / "packed"
         with pa.CompressedOutputStream(str(path), {"zst": "zstd"}.get(pack, pack)) as stream:
@@ -332,7 +342,7 @@ def test_damaged_compressed_files(tmp_path, pack):
     file.write_bytes(packed)
     assert len(texts(Reader([file], label_type="text"))) == 5_000
     wrongs = [packed[: len(packed) // 2], packed[:20]]
-    if pack in ("gz", "bz2"):  # the others are often written without checksums
+    if pack in ("gz", "bz2", "xz", "zip"):  # the others are often written without checksums
         wrongs.append(packed[:200] + b"junk" * 50 + packed[400:])
     for wrong in wrongs:
         file.write_bytes(wrong)

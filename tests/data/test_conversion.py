@@ -95,7 +95,18 @@ def test_polars():
     with pytest.raises(DataError, match="row 1: the label is missing"):
         as_labels(polars.Series(["a", None]))
     with pytest.raises(InvalidParameter, match="one column of texts, not a table"):
-        as_text(polars.DataFrame({"a": ["x"]}))
+        as_text(polars.DataFrame({"a": ["x"], "b": ["y"]}))
+
+
+def test_a_table_of_one_column_is_that_column():
+    for table in (
+        pd.DataFrame({"a": ["x", "y"]}),
+        pytest.importorskip("polars").DataFrame({"a": ["x", "y"]}),
+        pa.table({"a": ["x", "y"]}),
+        pa.RecordBatch.from_pydict({"a": ["x", "y"]}),
+    ):
+        assert as_text(table).to_pylist() == ["x", "y"]
+        assert as_labels(table).tolist() == ["x", "y"]
 
 
 def test_no_copy_where_arrow_needs_none():
@@ -143,9 +154,8 @@ def test_no_texts_and_no_labels(empty):
         (None, "give a list of texts, not NoneType"),
         (np.array([["a"], ["b"]]), r"not an array of shape \(2, 1\)"),
         (np.array("a"), r"not an array of shape \(\)"),
-        (pd.DataFrame({"a": ["x"]}), "give one column of texts, not a table"),
-        (pa.table({"a": ["x"]}), "give one column of texts, not a table"),
-        (pa.RecordBatch.from_pydict({"a": ["x"]}), "give one column of texts, not a table"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"]}), "give one column of texts, not a table"),
+        (pa.table({"a": ["x"], "b": ["y"]}), "give one column of texts, not a table"),
     ],
 )
 def test_texts_that_are_no_list(texts, said):
@@ -190,7 +200,15 @@ def test_arrow_strings_that_are_not_utf8():
     ("labels", "said"),
     [
         (["a", None], r"row 1: the label is missing \(None\)"),
-        ([1.0, float("nan")], r"row 1: the label is missing \(NaN\)"),
+        ([1.0, float("nan")], r"row 1: the label is missing \(nan\)"),
+        (["a", float("nan")], r"row 1: the label is missing \(nan\)"),
+        (np.array([1.0, np.nan]), r"row 1: the label is missing \(nan\)"),
+        ([["a"], ["a", "b"]], "row 0: the label is a list; give one label per row"),
+        (["a", {"b"}], "row 1: the label is a set; give one label per row"),
+        ([{"a": 1}, {"b": 1}], "row 0: the label is a dict; give one label per row"),
+        (pa.array([["a"], ["a", "b"]]), "row 0: the label is a list; give one label per row"),
+        (pd.Series([["a"], ["a", "b"]]), "row 0: the label is a list; give one label per row"),
+        (pd.Series([{"a": 1}, {"a": 2}]), "row 0: the label is a dict; give one label per row"),
         (np.array(["a", None], dtype=object), "row 1: the label is missing"),
         (np.array(["a", np.nan], dtype=object), "row 1: the label is missing"),
         (pd.Series(["a", None]), "row 1: the label is missing"),

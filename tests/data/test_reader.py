@@ -210,8 +210,8 @@ def test_a_format_given_counts_more_than_the_name(file):
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (b"PK\x03\x04....", "a zip archive"),
-        (b"\xfd7zXZ\x00....", "compressed with xz"),
+        (gzip.compress(b"PK\x03\x04....", mtime=0), "a zip archive within another file"),
+        (gzip.compress(b"\xfd7zXZ\x00....", mtime=0), "compressed with xz, twice"),
         (b"FEA1....", "the first version of the Feather format"),
     ],
 )

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from typer.testing import CliRunner
 import sureline
 from sureline import data, estimators, evaluation
 from sureline.cli import build_app
+from sureline.cli.program import COMMANDS
 from sureline.estimators import PAClassifier, classifier_for
 from sureline.rules import Rule, batch_rules, registry, rules
 
@@ -261,6 +263,28 @@ def test_page_names_files_that_exist(page: str) -> None:
     files = [f"/{path.relative_to(ROOT).as_posix()}" for path in python_files()]
     missing = {name for name in named if not any(file.endswith(f"/{name}") for file in files)}
     assert missing == ({"src/sureline/rules/pa_margin.py"} if page == "CONTRIBUTING.md" else set())
+
+
+def test_the_table_of_commands_is_complete() -> None:
+    """`reproduce` was missing."""
+    table = re.findall(r"^\| \[?`(\w+)`", text("docs/cli.md"), re.M)
+    assert table == list(COMMANDS)
+
+
+def test_make_help_lists_every_target() -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("there is no make")
+    command = [make, "--no-print-directory", "help"]  # make may have started the tests itself
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = [line.split()[1] for line in done.stdout.splitlines()]
+    targets = re.search(r"^\.PHONY: (.*)$", text("Makefile"), re.M)
+    assert targets is not None
+    assert sorted(listed) == sorted(targets[1].split())
+
+
+def test_no_list_of_the_front_page_is_split_by_a_blank_line() -> None:
+    assert not re.search(r"\n(- |  )[^\n]*\n\n- ", text("README.md"))
 
 
 def test_version_is_the_same_everywhere() -> None:

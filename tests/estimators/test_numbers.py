@@ -88,7 +88,7 @@ def test_more_memory_than_the_limit_is_refused_with_its_size():
     with pytest.raises(InvalidParameter) as refusal:
         AROWClassifier(covariance="full", memory_limit_gb=0.01).fit(X, y)
     assert str(refusal.value) == (
-        "AROWClassifier: 3,000 features with covariance='full' would take 0.0336 GB, more than "
+        "AROWClassifier: 3,000 features with covariance='full' would take 0.0671 GB, more than "
         "memory_limit_gb=0.01; raise memory_limit_gb, or choose a diagonal covariance"
     )
     with pytest.raises(InvalidParameter, match=r"would take 2\.24e-05 GB.*or use fewer features"):

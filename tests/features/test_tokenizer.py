@@ -92,12 +92,13 @@ def test_words_of_any_length_at_any_place(letter):
         for before in range(0, 66, several(1, 13))
         for after in ("", ".", ", Next")
     ]
-    read = TextFeatures(ngrams=(1, 1)).tokenizer().read(pa.array(texts, pa.large_string()))
+    tokenizer = TextFeatures(ngrams=(1, 1), chars=None).tokenizer()
+    read = tokenizer.read(pa.array(texts, pa.large_string()))
     for k, text in enumerate(texts):
         places = slice(read.indptr[k], read.indptr[k + 1])
         spans = zip(read.starts[places], read.lengths[places], strict=True)
         names = [read.low[start : start + length].tobytes().decode() for start, length in spans]
-        assert names == list(features(text, ngrams=(1, 1)))
+        assert names == list(features(text, ngrams=(1, 1), chars=None))
 
 
 TEXTS = st.text(
@@ -193,6 +194,11 @@ def test_stop_words_must_be_words():
             TextFeatures(stop_words=wrong).fit(["a text"])
 
 
+def test_half_a_character_in_a_stop_word_was_an_error_of_arrow():
+    with pytest.raises(InvalidParameter, match=r"stop_words must be single words.*\\udc80"):
+        TextFeatures(stop_words=["the", "caf\udc80"]).fit(["a text"])
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -228,5 +234,5 @@ def test_wrong_bits_are_refused():
 
 
 def test_scheme_is_what_the_parameters_say():
-    scheme = TextFeatures(ngrams=[1, 3], features="hash", bits=10).tokenizer()
+    scheme = TextFeatures(ngrams=[1, 3], chars=None, features="hash", bits=10).tokenizer()
     assert scheme == Tokenizer((1, 3), None, "words", True, "binary", (), 1, 10)

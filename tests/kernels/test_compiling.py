@@ -4,6 +4,7 @@ import json
 import os
 import runpy
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from numba import types
 
 import sureline
 from sureline.kernels.code_cache import open_cache
-from sureline.kernels.compiling import REAL, array, f8
+from sureline.kernels.compiling import REAL, array, defer_signals, f8
 from sureline.kernels.diagonal import LEARN_DIAGONAL
 from sureline.kernels.informed_prior import SCORE_TWO
 from sureline.kernels.numba_internals import compile_function
@@ -195,3 +196,22 @@ def test_code_is_not_kept_if_its_sources_have_changed_since_they_were_loaded(tmp
     again = compile_function(double, other, False, open_cache(double, other))
     assert again(1.5) == 3.0
     assert len(cached_code(tmp_path, "double")) == 2
+
+
+def test_a_signal_is_handled_when_compiling_has_ended():
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    def compile_meanwhile():
+        with defer_signals():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("compiled")
+
+    done, before = [], signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compile_meanwhile()
+        assert done
+        assert signal.getsignal(signal.SIGTERM) is stop
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cases import COMPILED, make, several
-from model_files import assert_same_state, examples
+from model_files import assert_same_state, examples, rows_of
 from safetensors.numpy import save_file
 
 from sureline import (
@@ -25,8 +25,9 @@ from sureline import (
 )
 from sureline.estimators import save
 from sureline.model.file import read, verify, write
-from sureline.model.serialize import state as parts
+from sureline.model.serialize import rows as stored_rows
 from sureline.model.serialize.labels import (
+    labels_from_json,
     strings_from_tensors,
     strings_to_tensors,
 )
@@ -169,7 +170,7 @@ HOSTILE = [
     ("h.__metadata__", {"sureline": 3}, "without our metadata"),
     ("h.__metadata__", None, "without our metadata"),
     ("h.__metadata__.sha256", 3, "its checksum is not a string"),
-    ("m.format", 2, "has format 2, written by sureline '0.*upgrade sureline"),
+    ("m.format", 3, "has format 3, written by sureline '0.*upgrade sureline"),
     ("m.format", 0, "its format is 0"),
     ("m.format", True, "its format is True"),
     ("m.format", None, "its format is None"),
@@ -275,8 +276,9 @@ def test_rows_that_do_not_exist_are_refused(rows, features, says, tmp_path):
     layout = AROWClassifier().learner().layout
     state = layout.allocate(30, 1, 1.0, "")
     state.table[[3, 8]] = 7.0
-    fields, tensors = state_parts(state, 1.0)
-    assert tensors["rows"].tolist() == [0, 3, 8]
+    fields, tensors = state_parts(state)
+    assert rows_of(tensors) == [0, 3, 8]
+    del tensors["row_gaps"]  # format 1 had the rows instead
     fields["features"], tensors["rows"] = features, rows
     tracemalloc.start()
     try:
@@ -287,24 +289,150 @@ def test_rows_that_do_not_exist_are_refused(rows, features, says, tmp_path):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(
+    ("gaps", "says"),
+    [
+        (np.array([3, 28], np.uint8), "do not ascend from 0 to at most 30"),
+        (np.array([3, 0], np.uint8), "do not ascend"),
+        (np.array([3, 200], np.uint8), "row_gaps go beyond its 30 features"),
+        (np.full(31, 1, np.uint8), "row_gaps go beyond its 30 features"),
+        (np.array([3, 2**63 - 1], np.uint64), "row_gaps go beyond its 30 features"),
+        (np.array([3, 2**64 - 1], np.uint64), "numbers below 0, or of 2.63 and more"),
+        (np.array([3.0, 5.0], np.float32), "no list of whole numbers"),
+        (np.array([[3, 5]], np.uint8), "no list of whole numbers"),
+        (np.array([3], np.uint8), "expected float32 of shape"),
+    ],
+    ids=range(9),
+)
+def test_gaps_between_rows_that_do_not_exist_are_refused(gaps, says):
+    layout = AROWClassifier().learner().layout
+    state = layout.allocate(30, 1, 1.0, "")
+    state.table[[3, 8]] = 7.0
+    fields, tensors = state_parts(state)
+    assert rows_of(tensors) == [0, 3, 8]
+    with pytest.raises(ModelFileError, match=says):
+        state_from_parts(layout, fields, {**tensors, "row_gaps": gaps}, 4.0)
+
+
+def many_equal_rows():
+    """The parts of a state of twenty classes in which most rows are like others."""
+    layout = AROWClassifier().learner().layout
+    state = layout.allocate(4000, 20, 1.0, "")
+    state.wide, state.used = True, 20
+    state.table[:] = np.random.default_rng(0).random((500, 2, 20))[np.arange(4001) % 500]
+    return state, *state_parts(state)
+
+
+def test_equal_rows_are_stored_once():
+    state, fields, tensors = many_equal_rows()
+    assert tensors["table"].shape == (500, 2, 20)
+    assert tensors["which"].dtype == np.uint16
+    assert_same_state(state_from_parts(state.layout, fields, tensors, 1.0), state)
+    state.table[7, 0, 0] = -0.0  # differs in one bit from 0
+    state.table[8] = state.table[7]
+    state.table[8, 0, 0] = 0.0
+    assert_same_state(state_from_parts(state.layout, *state_parts(state), 1.0), state)
+
+
+@pytest.mark.parametrize(
+    ("which", "says"),
+    [
+        (np.full(4001, 500, np.uint16), "numbers beyond the 500 rows"),
+        (np.zeros(4000, np.uint16), "has 4,000 numbers, expected 4,001"),
+        (np.zeros(4001, np.float32), "no list of whole numbers"),
+        (np.zeros((4001, 1), np.uint16), "no list of whole numbers"),
+        (np.full(4001, 2**63, np.uint64), "numbers below 0, or of"),
+    ],
+    ids=range(5),
+)
+def test_equal_rows_that_do_not_exist_are_refused(which, says):
+    state, fields, tensors = many_equal_rows()
+    with pytest.raises(ModelFileError, match=says):
+        state_from_parts(state.layout, fields, {**tensors, "which": which}, 1.0)
+    for table in (np.float32(0), tensors["table"][:0], tensors["table"].astype(np.float16)):
+        with pytest.raises(ModelFileError):
+            state_from_parts(state.layout, fields, {**tensors, "table": np.asarray(table)}, 1.0)
+
+
+def test_equal_rows_do_not_expand_beyond_what_a_file_may_ask_for(monkeypatch):
+    state, fields, tensors = many_equal_rows()
+    monkeypatch.setattr(stored_rows, "ALLOWANCE", 0)
+    monkeypatch.setattr(stored_rows, "GROWTH", 4)
+    assert "which" not in state_parts(state)[1]
+    with pytest.raises(ModelFileError, match="more than such a file may ask for"):
+        state_from_parts(state.layout, fields, tensors, 1.0)
+
+
+def test_equal_rows_of_a_full_covariance_are_refused():
+    model = AROWClassifier(covariance="full").fit(np.eye(4), [0, 1, 0, 1])
+    fields, tensors = state_parts(model.model_.state)
+    tensors["which"] = np.zeros(5, np.uint8)
+    with pytest.raises(ModelFileError, match="'which'"):
+        state_from_parts(model.model_.state.layout, fields, tensors, 1.0)
+
+
 def test_what_a_file_may_grow_to_is_what_a_model_may_be_saved_as(monkeypatch):
     """Where leaving rows out would make a file that is refused, all rows are stored."""
     layout = AROWClassifier().learner().layout
     state = layout.allocate(10_000, 1, 1.0, "")
     state.table[3] = 7.0
-    assert "rows" in state_parts(state, 1.0)[1]
-    assert "rows" not in state_parts(state, 1e-6)[1]
-    monkeypatch.setattr(parts, "ALLOWANCE", 0)
+    assert "row_gaps" in state_parts(state)[1]
+    monkeypatch.setattr(stored_rows, "ALLOWANCE", 0)
     for expected in (None, 9_999):
-        fields, tensors = state_parts(state, 1.0, expected=expected)
-        assert "rows" not in tensors
+        fields, tensors = state_parts(state, expected=expected)
+        assert "row_gaps" not in tensors
         assert_same_state(state_from_parts(layout, fields, tensors, 1.0, expected), state)
-    fields, tensors = state_parts(state, 1.0, expected=10_000)
-    assert tensors["rows"].tolist() == [0, 3]
+    fields, tensors = state_parts(state, expected=10_000)
+    assert rows_of(tensors) == [0, 3]
     assert_same_state(state_from_parts(layout, fields, tensors, 1.0, 10_000), state)
-    for limit_gb, expected in ((1e-6, 10_000), (1.0, 9_999), (1.0, None)):
+    for expected in (9_999, None):
         with pytest.raises(ModelFileError, match="more than such a file may ask for"):
-            state_from_parts(layout, fields, tensors, limit_gb, expected)
+            state_from_parts(layout, fields, tensors, 1.0, expected)
+
+
+@pytest.mark.parametrize("touched", [1, 10_000])
+def test_the_memory_limit_of_whoever_opens_a_file_counts(touched, tmp_path):
+    X, y = examples(["a", "b"], width=10_000)
+    model = AROWClassifier(memory_limit_gb=1e6).fit(X, y)
+    model.model_.state.table[1:touched, 1, 0] = np.arange(1, touched)
+    path = tmp_path / "model.sureline"
+    save(model, path)
+    assert ("row_gaps" in read(path).tensors) == (touched == 1)
+    with pytest.raises(ModelFileError) as caught:
+        load(path, memory_limit_gb=1e-5)
+    assert str(caught.value) == (
+        f"{path} cannot be loaded: its model would take 7.45e-05 GB, more than "
+        "memory_limit_gb=1e-05; raise memory_limit_gb if you trust the file"
+    )
+    assert_same_state(load(path, memory_limit_gb=1e-4).model_.state, model.model_.state)
+
+
+def test_a_model_does_not_outgrow_the_limit_of_whoever_opened_it(tmp_path):
+    path = tmp_path / "model.sureline"
+    X, y = examples(["a", "b"], d=1000)
+    AROWClassifier(memory_limit_gb=1e6).fit(X, y).save(path)
+    loaded = load(path, memory_limit_gb=2e-5)
+    assert loaded.memory_limit_gb == 2e-5
+    with pytest.raises(InvalidParameter, match=r"x 26 classes.* more than memory_limit_gb=2e-05"):
+        loaded.partial_fit(X[:24], list("cdefghijklmnopqrstuvwxyz"))
+    AROWClassifier(memory_limit_gb=2.0).fit(X, y).save(path)
+    assert load(path).memory_limit_gb == 2.0
+    rewrite(path, put("m.parameters.memory_limit_gb", 1e-12))  # too little for an empty model
+    assert load(path).memory_limit_gb == 1e-12
+
+
+@pytest.mark.parametrize("limit", [0, -1, "4", None, float("nan"), float("inf")])
+def test_a_memory_limit_that_is_none_is_refused(limit, tmp_path):
+    with pytest.raises(InvalidParameter, match="load: memory_limit_gb must be a number in"):
+        load(tmp_path / "model.sureline", memory_limit_gb=limit)
+
+
+def test_labels_declared_wider_than_memory_are_refused():
+    values = ["x" * 1000, *map(str, range(1000))]
+    stored = {"dtype": "<U1000", "values": values}
+    assert labels_from_json(stored, 1.0).tolist() == values
+    with pytest.raises(ModelFileError, match=r"its array of labels would take 0.00373 GB, more"):
+        labels_from_json(stored, 0.001)
 
 
 def test_tensors_that_are_not_aligned_are_refused(tmp_path):
@@ -329,7 +457,7 @@ def test_more_names_than_features_are_refused(small):
     metadata, tensors = small.to_parts()
     tensors |= strings_to_tensors("feature_names", ["a", "b", "c"])
     with pytest.raises(ModelFileError, match="names 3 features and has 2"):
-        AROWClassifier.from_parts(metadata, tensors)
+        AROWClassifier.from_parts(metadata, tensors, 1.0)
 
 
 def test_names_that_do_not_fit_are_refused():

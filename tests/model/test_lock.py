@@ -19,10 +19,11 @@ LABELS = ["spam", "ham", "spam", "ham"] * 5
 STORM = Path(__file__).parents[1] / "support" / "interrupt_storm.py"
 
 
-def test_signals_at_any_moment_leave_the_lock_working():
+@pytest.mark.parametrize("what", ["lock", "model"])
+def test_signals_at_any_moment_leave_everybody_working(what):
     if not hasattr(signal, "setitimer"):
         pytest.skip("this system has no timers that send signals")
-    subprocess.run([sys.executable, STORM, str(several(10_000, 500))], check=True)
+    subprocess.run([sys.executable, STORM, what, str(several(10_000, 500))], check=True)
 
 
 def test_a_process_forked_while_a_thread_learns_predicts_and_learns():

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import several
+from oracle_box import lemma_4, lemma_5
 
 from sureline.errors import InvalidParameter
 from sureline.estimators import BoxClassifier, classifier_for
 from sureline.rules import batch_rules, rules
-from sureline.rules.box.problem import LOSSES, positive_root
+from sureline.rules.box.problem import LOSSES
 from sureline.rules.registry import register_batch
 
 RULES = list(batch_rules().values())
@@ -65,38 +66,6 @@ def test_prox_is_within_1e_12_of_brute_force(rule):
     assert np.abs(excess / np.maximum(1.0, np.abs(brute))).max() <= 1e-12
     zeros = (ours[:, 0] == 0.0).mean()
     assert (0.1 < zeros < 0.9) if rule.name == "box-max" else zeros == 0.0
-
-
-def lemma_4(u, v, C, D, square=True):
-    """BoW-M in (u, v), with the missing squares put in, or as printed."""
-    a = 2.0 * (1.0 + D) * (1.0 + 2.0 * D)
-
-    def case(near, far, larger):
-        b = -near * (1.0 + 2.0 * D) - far * (3.0 + 4.0 * D)
-        g = (far**2 if square else far) + near * far - C
-        inside = b * b - 4.0 * a * g
-        if inside < 0.0:
-            return None
-        root = (-b + (1.0 if larger else -1.0) * math.sqrt(inside)) / (2.0 * a)
-        return near + far - (1.0 + 2.0 * D) * root, root
-
-    first = case(u, v, True)
-    if first and first[1] > max(first[0], -first[0]):
-        return first
-    second = case(v, u, False)
-    if second and second[1] < min(second[0], -second[0]):
-        return second[1], second[0]
-    width = positive_root(2.0 + 2.0 * D, v - u, C)
-    return -width, width
-
-
-def lemma_5(u, v, C, D, shift=1.0):
-    """BoW-S in (u, v), with −C, or with the printed −4C."""
-    k = 1.0 + 2.0 * D
-    a, b = 2.0 * k * k, -k * (3.0 * u + v)
-    g = u * u + u * v - shift * C - 2.0 * C * D
-    root = (-b - math.sqrt(max(0.0, b * b - 4.0 * a * g))) / (2.0 * a)
-    return root, (u + v) / k - root
 
 
 @pytest.mark.parametrize(
@@ -205,8 +174,8 @@ def test_the_registry_knows_boxes_as_rules_of_another_kind():
             assert rule.paragraphs(label)
         model = BoxClassifier(**rule.settings)
         for parameter in rule.parameters:
-            assert getattr(model, parameter.name) == parameter.default
-            shown = f"{parameter.name} : float in {parameter.interval}, default={parameter.default}"
+            assert getattr(model, parameter.name) == "auto"
+            shown = f"{parameter.name} : float in {parameter.interval} or 'auto', default='auto'"
             assert shown in BoxClassifier.__doc__
             assert parameter.meaning.split(":")[0] in BoxClassifier.__doc__
         with pytest.raises(InvalidParameter, match="no online rule; use BoxClassifier"):

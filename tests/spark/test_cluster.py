@@ -245,6 +245,24 @@ def test_sorted_rows_cause_a_warning_and_are_shuffled_on_request(spark, messages
     assert within.classifier.n_seen_ == 240
 
 
+def test_rows_in_an_order_that_a_repeated_task_may_not_see_again_cause_a_warning(messages):
+    from pyspark.sql import functions as sql
+
+    from sureline.spark import SurelineClassifier
+    from sureline.spark.pyspark_internals import is_order_determined
+
+    few = messages.select("id").where("id < 5")
+    assert is_order_determined(messages)
+    assert is_order_determined(messages.repartition(3).sortWithinPartitions("id").select("text"))
+    assert is_order_determined(messages.join(sql.broadcast(few), "id"))
+    assert not is_order_determined(messages.repartition(3))
+    assert not is_order_determined(messages.sortWithinPartitions("id").repartition(3))
+    assert not is_order_determined(messages.join(few.hint("merge"), "id"))
+    with pytest.warns(UserWarning, match=r"set shuffle=\"partition\", or sort rows"):
+        SurelineClassifier(textCol="text", rounds=1).fit(messages.repartition(3))
+    SurelineClassifier(textCol="text", shuffle="partition").fit(messages.repartition(3))
+
+
 def test_rules_without_variances_predict_no_probabilities(messages):
     from sureline.spark import SurelineClassifier
 

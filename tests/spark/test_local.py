@@ -5,7 +5,7 @@ import pytest
 from spark_cluster import compile_before, local_session, needs_spark
 from texts import compare_texts, texts_of
 
-from sureline import TextClassifier, merge
+from sureline import ModelFileError, TextClassifier, merge
 
 pytestmark = needs_spark()
 
@@ -35,6 +35,13 @@ def test_training_is_a_merge_of_partitions_and_prediction_that_of_the_library(sp
     compare_texts(model.classifier, merge(parts, how="product-prior"))
 
     model.save(str(tmp_path / "stored"))
+    model.exportTo(tmp_path / "model.sureline")
+    with pytest.raises(ModelFileError, match="more than memory_limit_gb=1e-09"):
+        SurelineModel.fromFile(tmp_path / "model.sureline", memoryLimitGb=1e-9)
+    spark.conf.set("spark.sureline.memoryLimitGb", "1e-9")
+    with pytest.raises(ModelFileError, match="more than memory_limit_gb=1e-09"):
+        SurelineModel.load(str(tmp_path / "stored"))
+    spark.conf.unset("spark.sureline.memoryLimitGb")
     found = SurelineModel.load(str(tmp_path / "stored")).transform(frame).collect()
     assert [row.prediction for row in found] == model.classifier.predict(texts).tolist()
     chances = np.array([row.probability.toArray() for row in found])

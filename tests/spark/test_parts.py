@@ -417,7 +417,7 @@ def test_a_broadcast_model_is_mapped_from_one_file(tmp_path, monkeypatch):
     for _ in range(2):
         got = pickle.loads(sent)
         np.testing.assert_array_equal(got.coef_, model.coef_)
-    folder = tmp_path / "python" / "sureline-models"
+    folder = tmp_path / f"sureline-{os.getuid()}" / "models"
     assert len(list(folder.iterdir())) == 1
     for _ in range(KEPT + 2):
         pickle.loads(pickle.dumps(PickledAsFile(model)))
@@ -440,8 +440,29 @@ def test_workers_share_compiled_code_where_the_package_is_read_only(
     assert os.environ.get("NUMBA_CACHE_DIR") == given  # Numba has been imported: too late
     monkeypatch.delitem(sys.modules, "numba")
     share_compiled_code()
-    shared = None if writeable else str(tmp_path / "python" / "sureline-compiled")
+    shared = None if writeable else str(tmp_path / f"sureline-{os.getuid()}" / "compiled")
     assert os.environ.get("NUMBA_CACHE_DIR") == (given or shared)
+
+
+@pytest.mark.parametrize("found", ["open to all", "a link", "nothing"])
+def test_workers_load_nothing_from_a_folder_that_others_can_write_to(tmp_path, monkeypatch, found):
+    from sureline.spark.executor import scratch_folder
+
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    folder = tmp_path / f"sureline-{os.getuid()}" / "compiled"
+    folder.parent.mkdir()
+    if found == "open to all":
+        folder.mkdir()
+        folder.chmod(0o777)
+    elif found == "a link":
+        (tmp_path / "elsewhere").mkdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    used = scratch_folder("compiled")
+    assert (used == folder) == (found == "nothing")
+    assert not used.is_symlink()
+    assert used.stat().st_mode & 0o077 == 0
+    if used != folder:
+        used.rmdir()
 
 
 def test_errors_of_workers_are_raised_without_their_tracebacks():
@@ -519,7 +540,7 @@ def test_a_stage_becomes_the_classifier_it_describes():
     )
     model = initial_model(stage, classes, None)
     assert model.get_params(deep=False) | {"estimator": None} == TextClassifier(
-        ngrams=(1, 1), stop_words=["the"], features="hash", bits=10
+        ngrams=(1, 1), chars=None, stop_words=["the"], features="hash", bits=10
     ).get_params(deep=False)
     inside = model.estimator
     assert (inside.constraint, inside.confidence, inside.initial_variance) == ("variance", 0.8, 2.0)
@@ -528,6 +549,7 @@ def test_a_stage_becomes_the_classifier_it_describes():
     assert model.n_seen_ == 0
     usual = initial_model(SurelineClassifier(textCol="t"), classes, None)
     assert usual.estimator.get_params() == TextClassifier().chosen_estimator().get_params()
+    assert usual.chars == TextClassifier().chars
     assert (usual.weighting, usual.calibration) == ("auto", "online")
     followed = initial_model(SurelineClassifier(textCol="t", r="auto"), classes, None)
     assert followed.estimator.r == "auto"

@@ -40,5 +40,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def model(folder, run) -> str:
     """A model of the mail."""
-    assert run("train", "mail.csv", *COLUMNS, "-o", "mail.sureline", "--quiet")[0] == 0
+    assert (
+        run("train", "mail.csv", *COLUMNS, "-o", "mail.sureline", "--quiet", "--passes", "1")[0]
+        == 0
+    )
     return "mail.sureline"

@@ -1,7 +1,8 @@
-"""Interrupt a thread by signals again and again while others use the same lock.
+"""Interrupt a thread by signals again and again while others use the same lock, or model.
 
-``python interrupt_storm.py COUNT`` exits with 0 if everybody goes on afterwards. It is a
-process of its own since what measures coverage has locks that do not survive this.
+``python interrupt_storm.py lock COUNT``, or ``model COUNT``, exits with 0 if everybody goes on
+afterwards. It is a process of its own since what measures coverage has locks that do not survive
+this.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from threads import in_background
 
+from sureline import TextClassifier
 from sureline.model.lock import ReadWriteLock
 
 Call = Callable[[], Any]
@@ -82,5 +84,21 @@ def storm_lock(count: int) -> None:
         sys.exit(f"readers have seen half a write {len(torn)} times")
 
 
+def storm_model(count: int) -> None:
+    """A model, whose compiled functions are first read from disk meanwhile."""
+    model, numbers = TextClassifier(), iter(range(10**9))
+    texts = [f"word{k % 7} word{k % 11} other{k}" for k in range(500)]
+
+    def learn() -> None:
+        k = next(numbers)
+        model.learn_one(f"{texts[k % 500]} new{k}", k % 3)
+
+    def predict() -> None:
+        model.predict_one(texts[next(numbers) % 500])
+
+    learn()
+    storm(count, predict, learn, predict)
+
+
 if __name__ == "__main__":
-    storm_lock(int(sys.argv[1]))
+    {"lock": storm_lock, "model": storm_model}[sys.argv[1]](int(sys.argv[2]))

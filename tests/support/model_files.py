@@ -16,6 +16,11 @@ def examples(classes, n=60, d=6, seed=0, width=None):
     return sp.csr_array((wide.data, wide.indices * 3 + 2, wide.indptr), shape=(n, width)), y
 
 
+def rows_of(tensors):
+    """Which rows of its state a file holds."""
+    return np.cumsum([0, *tensors["row_gaps"].tolist()]).tolist()
+
+
 def assert_same_state(one, other):
     """All that two states hold, bit for bit; spare columns aside."""
     assert one.layout == other.layout

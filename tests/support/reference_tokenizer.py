@@ -4,11 +4,17 @@ import re
 from collections import Counter
 from math import log
 
+# Thai, Lao, Burmese, Hangul, Khmer, kana and Chinese characters.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U000323ff]"
+)
+
 
 def features(
     text,
     ngrams=(1, 2),
-    chars=None,
+    chars="auto",
     char_scope="words",
     lowercase=True,
     stop_words=(),
@@ -26,9 +32,11 @@ def features(
                 if i + n <= len(words):
                     found[" ".join(words[i : i + n])] += 1
     if chars:
+        unspaced = chars == "auto"
+        chars = (1, 3) if unspaced else chars
         pieces = [re.sub(r"\s+", " ", low)]
-        if char_scope == "words":
-            pieces = [f" {word} " for word in words]
+        if unspaced or char_scope == "words":
+            pieces = [f" {word} " for word in words if not unspaced or UNSPACED.search(word)]
         for piece in pieces:
             for i in range(len(piece)):
                 for n in range(chars[0], chars[1] + 1):

@@ -41,7 +41,7 @@ def _option(found: re.Match[str]) -> str:
     if option is None:
         if name not in inspect.signature(Reader).parameters:
             return found.group()
-        option = f"--{name.replace('_', '-')}"
+        option = f"--{name.removesuffix('_mb').replace('_', '-')}"
         if value == "False":
             option = option.replace("--", "--no-")
     if value in ("True", "False", "..."):

@@ -13,20 +13,21 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, wraps
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
+from sureline.cli.help_pages import HELP_ALL
 from sureline.cli.values import parse_value, read_words, write_value
 from sureline.declaration import Option, declared
 from sureline.errors import InvalidParameter
-from sureline.options import TextLearningOptions, TextOptions
+from sureline.options import OnlineOptions, TextLearningOptions, TextOptions
 
-# By parameter of TextClassifier, the flag that sets it.
+# By parameter of TextClassifier and of the estimator inside it, the flag that sets it.
 FLAGS = {
     name: option.flag.name
-    for options in (TextOptions, TextLearningOptions)
+    for options in (TextOptions, TextLearningOptions, OnlineOptions)
     for name, option in declared(options).items()
     if option.flag is not None
 } | {"estimator": "--rule"}
@@ -136,11 +137,18 @@ def _parse(option: Option, written: Any) -> Any:
     elif isinstance(written, str):
         value = parse_value(written, option.kind, subject)
     if not option.fits(value):
-        allowed = dataclasses.replace(option, kind=option.kinds[0]).allowed
+        allowed = dataclasses.replace(option, kind=_without_none(option)).allowed
         if isinstance(written, str):
             allowed = allowed.replace("(1, 2),", "1,2, or none")
         raise InvalidParameter(f"{subject} must be {allowed}, got {write_value(value)}")
     return value
+
+
+def _without_none(option: Option) -> Any:
+    """The type of an option, less None, a word on the command line, and what it cannot write."""
+    others = (NoneType.__name__, "RandomState")
+    kinds = [kind for kind in option.kinds if getattr(kind, "__name__", "") not in others]
+    return Union[tuple(kinds)]  # noqa: UP007, the types are only known here
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -248,49 +256,3 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def _is_hidden(parameter: inspect.Parameter) -> bool:
     return any(getattr(each, "hidden", False) for each in get_args(parameter.annotation)[1:])
-
-
-# -- help --------------------------------------------------------------------------------------
-
-
-class Command(TyperCommand):
-    """A command whose ``--help`` leaves out the options that are hidden.
-
-    The shell completes them, and ``--help-all`` shows them.
-    """
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.shows_all = all(each.name != "help_all" for each in self.params)
-        self._hidden = [each for each in self.params if getattr(each, "hidden", False)]
-        self._hide(False)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help page."""
-        self._hide(not self.shows_all)
-        super().format_help(ctx, formatter)
-        self._hide(False)
-
-    def _hide(self, hidden: bool) -> None:
-        each: Any
-        for each in self._hidden:
-            each.hidden = hidden
-
-
-def _show_all(context: typer.Context, wanted: bool) -> None:
-    if wanted and isinstance(context.command, Command):
-        context.command.shows_all = True
-        typer.echo(context.get_help())
-        raise typer.Exit
-
-
-HELP_ALL = _parameter(
-    "help_all",
-    Annotated[
-        bool,
-        typer.Option(
-            "--help-all", help="Show all options and exit.", is_eager=True, callback=_show_all
-        ),
-    ],
-    False,
-)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 import typer
 
 from sureline.cli.groups import flag, with_options
-from sureline.cli.options import OUTPUT
+from sureline.cli.options import OUTPUT, MemoryFlags
 from sureline.cli.paths import check_place
 from sureline.errors import InvalidParameter
 
@@ -39,6 +39,7 @@ def merge(
         typer.Argument(metavar="MODEL", show_default=False, help="Models that train wrote."),
     ],
     options: MergeOptions,
+    memory: MemoryFlags,
 ) -> None:
     """Merge models that were trained separately, on parts of the data or at different times."""
     output, how = options.output, cast("How", options.how)
@@ -54,7 +55,7 @@ def merge(
     from sureline.estimators.stream import count_features
 
     check_place(output, "-o")
-    opened = [open_model(path, verified=True) for path in models]
+    opened = [open_model(path, memory, verified=True) for path in models]
     merged = merge_models([model for model, _ in opened], how=how)
     columns = [notes.get("columns") for _, notes in opened]
     same = columns[0] if all(each == columns[0] for each in columns) else None

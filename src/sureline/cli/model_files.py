@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sureline.cli.controls import show_label
+from sureline.cli.groups import Given
 from sureline.errors import ModelFileError
-from sureline.estimators import TextClassifier
+from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.file import restore
 from sureline.estimators.validation import settings_of
 from sureline.model.file import read, verify
@@ -14,20 +16,24 @@ from sureline.model.file import read, verify
 SHOWN = 8  # so many classes are named
 
 
-def open_model(path: str, verified: bool = False) -> tuple[Any, dict[str, Any]]:
+def open_model(path: str, memory: Given, verified: bool = False) -> tuple[Any, dict[str, Any]]:
     """The model in a file, and the notes beside it; none are an empty dictionary.
 
-    A file from which another is made is `verified` by its checksum, since the new one will have a
-    checksum that is right.
+    `memory` has the most memory that it may take, now and as it learns. A file from which another
+    is made is `verified` by its checksum, since the new one will have a checksum that is right.
     """
     opened = verify(path) if verified else read(path)
     notes = opened.metadata.get("notes")
-    model = restore(path, opened)
+    limit_gb = memory.values["memory_limit_gb"]
+    model = restore(path, opened, limit_gb)
     if not hasattr(model, "predict"):
         raise ModelFileError(
             f"{path} holds a {type(model).__name__}, which classifies nothing; give a model that "
             "train has written"
         )
+    online = getattr(model, "estimator_", model)
+    if isinstance(online, OnlineClassifier):
+        online.memory_limit_gb = model.model_.memory_limit_gb = limit_gb
     return model, notes if isinstance(notes, dict) else {}
 
 
@@ -56,6 +62,6 @@ def describe_model(model: Any) -> dict[str, Any]:
 
 def enumerate_classes(classes: Sequence[Any]) -> str:
     """How many classes there are, and the first few of them."""
-    words = [str(each) for each in classes[:SHOWN]]
+    words = [show_label(each) for each in classes[:SHOWN]]
     more = len(classes) - len(words)
     return f"{len(classes)}: {', '.join(words)}" + (f" and {more} more" if more > 0 else "")

@@ -10,14 +10,16 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from sureline.cli.groups import Declared, Given, any_of, flag
+from sureline.cli.values import write_value
 from sureline.data.formats import FORMATS
-from sureline.data.read_options import LABEL_TYPES
-from sureline.options import TextLearningOptions, TextOptions
+from sureline.data.read_options import EXPANSION_LIMIT, LABEL_TYPES, ROW_LIMIT_MB
+from sureline.options import OnlineOptions, TextLearningOptions, TextOptions
 
 # The headings of the help page.
 INPUT = "Input"
 OUTPUT = "Output"
 LEARNING = "Learning"
+MEMORY = "Memory"
 FEATURES = "Features of texts"
 
 TEXT_COLUMN = "The column of texts, by name or by number from 0."
@@ -37,7 +39,7 @@ FILES = typer.Argument(
     metavar="FILE",
     show_default=False,
     help="Files, quoted patterns, folders, or - for stdin: CSV, TSV, JSONL, Parquet, Arrow, "
-    "svmlight, fastText or VW lines, plain or compressed by gz, bz2 or zst.",
+    "svmlight, fastText or VW lines, plain or compressed by gz, bz2, zst, xz or zip.",
 )
 Files = Annotated[list[str], FILES]
 Model = Annotated[
@@ -81,6 +83,18 @@ class FileOptions:
         False,
         hidden=True,
     )
+    row_limit_mb: float = flag(
+        "--row-limit MB",
+        "The largest row; a larger one cannot be read.",
+        ROW_LIMIT_MB,
+        hidden=True,
+    )
+    expansion_limit: float = flag(
+        "--expansion-limit N",
+        "How many times its size a Parquet file, or a compressed Arrow file, may expand.",
+        EXPANSION_LIMIT,
+        hidden=True,
+    )
 
     def arguments(self, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The options as `sureline.data.Reader` takes them; `columns` are those of training.
@@ -89,6 +103,7 @@ class FileOptions:
         the files to read are taken to have no header either.
         """
         given = dataclasses.asdict(self)
+        given.pop("many_labels", None)  # for commands that learn, not for the reader
         named = any(given.get(name) is not None for name in ("text", "label", "header"))
         for name in ("text", "label") if named else ("text", "label", "header"):
             if given.get(name) is None:
@@ -104,7 +119,7 @@ class FileOptions:
             if isinstance(value, bool) and value != field.default:
                 made.append(f"--{name}" if value else f"--no-{name}")
             elif value != field.default:
-                made += [f"--{name}", str(value)]
+                made += [field.metadata["name"], write_value(value)]
         return made
 
 
@@ -124,6 +139,12 @@ class LabelledInput(FileOptions):
         f"The type of labels: {any_of(LABEL_TYPES)}.",
         "auto",
         complete=LABEL_TYPES,
+        hidden=True,
+    )
+    many_labels: bool = flag(
+        "--many-labels",
+        "Learn more than 1,000 labels also if they look like ids or numbers.",
+        False,
         hidden=True,
     )
 
@@ -153,3 +174,4 @@ class ResultOptions:
 
 TextFlags = Annotated[Given, Declared(TextOptions, FEATURES)]
 LearningFlags = Annotated[Given, Declared(TextLearningOptions, LEARNING)]
+MemoryFlags = Annotated[Given, Declared(OnlineOptions, MEMORY)]

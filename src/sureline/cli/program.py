@@ -73,16 +73,17 @@ REPORT = (
 
 def build_app(imported: Collection[str] = COMMANDS) -> typer.Typer:
     """The program; commands whose modules are not imported are listed and cannot run."""
+    from sureline.cli.help_pages import Command, Program
+
     app = typer.Typer(
         name="sureline",
+        cls=Program,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         callback=_options,
     )
     for name, (module, sentence) in COMMANDS.items():
         if name in imported:
-            from sureline.cli.groups import Command
-
             app.command(cls=Command)(getattr(import_module(module), name))
         else:
             app.command(name, help=sentence)(_listed)
@@ -189,8 +190,11 @@ def _reason(error: OSError) -> str:
 
 def _complain(sentence: str, code: int) -> int:
     """Say on one line of stderr what is wrong, and return the exit code."""
+    from sureline.cli.controls import escape_controls
+
     with contextlib.suppress(BrokenPipeError):
-        print("sureline:", " ".join(sentence.split()), file=sys.stderr, flush=True)
+        line = escape_controls(" ".join(sentence.split()))
+        print("sureline:", line, file=sys.stderr, flush=True)
     return code
 
 

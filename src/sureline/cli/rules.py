@@ -79,7 +79,9 @@ def _call(rule: Rule | BatchRule) -> str:
 
 
 def _range(parameter: Parameter) -> str:
-    return f"{parameter.name} = {parameter.default:g} in {parameter.allowed}"
+    preset = parameter.preset
+    shown = preset if isinstance(preset, str) else f"{preset:g}"
+    return f"{parameter.name} = {shown} in {parameter.allowed}"
 
 
 def _choices(rule: Rule | BatchRule) -> list[str]:
@@ -93,8 +95,9 @@ def _describe(rule: Rule | BatchRule) -> dict[str, Any]:
 
     shown = ("name", "default", "interval", "auto", "low", "high", "closed", "meaning")
     parameters = [{key: getattr(each, key) for key in shown} for each in rule.parameters]
-    for each in parameters:
+    for each, parameter in zip(parameters, rule.parameters, strict=True):
         each["high"] = each["high"] if isfinite(each["high"]) else None
+        each["default"], each["auto"] = parameter.preset, bool(parameter.auto)
     return {
         "name": rule.name,
         "title": rule.title,

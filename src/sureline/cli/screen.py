@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
+from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
+
+from sureline.cli.controls import escape_controls
 
 if TYPE_CHECKING:
     from sureline.data import BadRows
@@ -30,8 +33,8 @@ def message_console() -> Console:
 
 
 def write_message(line: str) -> None:
-    """A line on stderr, as it is."""
-    print(line, file=sys.stderr, flush=True)
+    """A line on stderr."""
+    print(escape_controls(line), file=sys.stderr, flush=True)
 
 
 def say(sentence: str) -> None:
@@ -83,9 +86,14 @@ def print_json(results: Any) -> None:
 def show(content: RenderableType) -> None:
     """Print `content` on stdout without the spaces that rich fills lines up with."""
     console = result_console()
+    # Before styles become control characters themselves.
+    segments = [
+        segment if segment.control else segment._replace(text=escape_controls(segment.text))
+        for segment in console.render(content)
+    ]
     with console.capture() as captured:
-        console.print(content)
-    for line in captured.get().splitlines():
+        console.print(Segments(segments), end="")
+    for line in captured.get().split("\n")[:-1]:
         print(line.rstrip())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,16 +11,23 @@ from typing import Any
 
 from sklearn.base import clone
 
-from sureline.cli.groups import FLAGS
+from sureline.cli.controls import escape_controls
+from sureline.cli.groups import FLAGS, Given
+from sureline.cli.label_check import find_header, find_ids, find_spellings
 from sureline.cli.options import LabelledInput
 from sureline.cli.rules import find_rule
 from sureline.cli.screen import message_console, say, warn_of_bad_rows
 from sureline.cli.settings import settable, split_pairs, type_labels
 from sureline.cli.values import parse_value, write_value
-from sureline.data import Reader
+from sureline.data import Batch, Reader
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, TextFeatures, classifier_for
-from sureline.estimators.validation import check_stream_parameters, choose_learner, choose_rule
+from sureline.estimators.validation import (
+    balanced_weights,
+    check_stream_parameters,
+    choose_learner,
+    choose_rule,
+)
 from sureline.evaluation import Majority
 from sureline.evaluation.search.candidates import Candidate
 from sureline.evaluation.search.dataset import Dataset
@@ -58,12 +66,16 @@ class RuleSettings:
         cls,
         chosen: Sequence[str] | None,
         pairs: Sequence[str] | None,
+        memory: Given,
         tries: Sequence[str] | None = None,
     ) -> RuleSettings:
-        """Read the rules (by default all), the values of ``--set`` and those of ``--try``."""
+        """Read the rules (by default all), the values of ``--set`` and those of ``--try``.
+
+        `memory` is set of all rules.
+        """
         known = rules()
         names = list(dict.fromkeys(find_rule(word, known).name for word in split_words(chosen)))
-        names = names or list(known)
+        names = list(known) if chosen is None else names
         fixed, texts = _by_rule(pairs or (), names, "--set")
         searched, unsearchable = _by_rule(tries or (), names, "--try", several=True)
         if unsearchable:
@@ -74,6 +86,7 @@ class RuleSettings:
         both = [word for name in names for word in searched[name] if word in fixed[name]]
         if both:
             raise InvalidParameter(f"{both[0]} is given by --set and by --try; leave out one")
+        fixed = {name: {**fixed[name], **memory.changed} for name in names}
         return cls(fixed, searched, texts)
 
 
@@ -146,6 +159,18 @@ def type_class_weights(candidates: Sequence[Candidate], dataset: Dataset) -> lis
     return made
 
 
+def balance_classes(candidates: Sequence[Candidate], counts: Counter[Any]) -> list[Candidate]:
+    """The same candidates with the weights of balanced classes, for so many rows of each label."""
+    made = list[Candidate]()
+    for candidate in candidates:
+        if getattr(candidate.estimator, "class_weight", None) == "balanced":
+            weights = balanced_weights(counts)
+            estimator = clone(candidate.estimator).set_params(class_weight=weights)
+            candidate = replace(candidate, estimator=estimator)
+        made.append(candidate)
+    return made
+
+
 def needs_texts(options: Mapping[str, Any]) -> bool:
     """Whether learners must read texts themselves, rather than features computed once.
 
@@ -175,9 +200,20 @@ def defaults_for_texts(rule: str) -> dict[str, Any]:
 
 def read_dataset(files: Sequence[str], reading: LabelledInput, name: str) -> Dataset:
     """Read all rows of the files into memory."""
-    reader = Reader(list(files), **reading.arguments())
-    dataset = Dataset.read(reader, name)
+    reader, headers = Reader(list(files), **reading.arguments()), list[str | None]()
+
+    def rows() -> Iterator[Batch]:
+        for batch in reader:
+            headers.append(find_header(batch, reader.text_name, reader.label_name))
+            yield batch
+
+    dataset = Dataset.read(rows(), name)
     warn_of_bad_rows(reader.bad)
+    counts = Counter(dataset.labels.tolist())
+    ids = find_ids(counts, reader.label_name, complete=True, many=reading.many_labels)
+    for warning in (next(filter(None, headers), None), ids, find_spellings(counts)):
+        if warning is not None:
+            say(warning)
     return dataset
 
 
@@ -229,7 +265,7 @@ def show_progress(quiet: bool) -> Iterator[Progress]:
     from rich import progress as bars
 
     columns = (
-        bars.TextColumn("{task.description}"),
+        bars.TextColumn("{task.description}", markup=False),
         bars.BarColumn(bar_width=30),
         bars.MofNCompleteColumn(),
         bars.TimeElapsedColumn(),
@@ -241,11 +277,11 @@ def show_progress(quiet: bool) -> Iterator[Progress]:
         def replace_bar(stage: str, total: int) -> Callable[[], object]:
             for task in shown.task_ids:
                 shown.remove_task(task)
-            return partial(shown.advance, shown.add_task(stage, total=total))
+            return partial(shown.advance, shown.add_task(escape_controls(stage), total=total))
 
         yield replace_bar
 
 
 def _show_lines(stage: str, total: int) -> Callable[[], object]:
-    say(f"{stage}: {total:,} trainings")
+    say(f"{stage}: {total:,} training{'' if total == 1 else 's'}")
     return lambda: None

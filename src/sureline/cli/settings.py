@@ -27,22 +27,18 @@ class Settings:
     """The settings of a model: its rule, what ``--set`` says of it, and what other options say.
 
     `texts` has the parameters of `TextClassifier` that differ from the default, `learning` those
-    that a classifier of numbers has, too.
+    that a classifier of numbers has, too, `memory` those that only the online classifier has.
     """
 
     rule: str | None = None
     pairs: Sequence[str] = ()
     texts: Mapping[str, Any] = field(default_factory=dict)
     learning: Mapping[str, Any] = field(default_factory=dict)
+    memory: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse what cannot be trained, before any row is read."""
         model = self.text_model
-        if getattr(model.estimator, "class_weight", None) == "balanced":
-            raise InvalidParameter(
-                "--set class_weight=balanced needs to know all labels beforehand; give a weight "
-                "for each label, such as --set class_weight='{\"spam\": 2}'"
-            )
         model.adopt(*model.begin(), 1)  # what has been checked is what learns
 
     @cached_property
@@ -59,18 +55,17 @@ class Settings:
             raise InvalidParameter(
                 f"{texts[0]} is about texts, but {source} holds svmlight rows; leave it out"
             )
-        made: OnlineClassifier = estimator.set_params(**self.learning)
+        learning = dict(self.learning)
+        if learning.get("max_iter") == "auto":  # which is about texts
+            learning["max_iter"] = 1
+        made: OnlineClassifier = estimator.set_params(**learning)
         return made
 
     def type_class_weights(self, model: Any, kind: np.dtype[Any]) -> None:
         """Give the labels that class weights are for the type that the rows' labels have."""
-        online = getattr(model, "estimator", model)
-        if not isinstance(online.class_weight, dict):
-            return
-        online.class_weight = type_labels(online.class_weight, kind)
-        if online is not model:
-            model.estimator_.class_weight = online.class_weight
-            model.adopt(model.estimator_, model.model_, 1)
+        weights = getattr(model, "estimator_", model).class_weight
+        if isinstance(weights, dict):
+            set_class_weights(model, type_labels(weights, kind))
 
     def _estimator(self, default: Any, elsewhere: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
         """The online classifier, and what was set of the classifier of texts around it.
@@ -94,8 +89,23 @@ class Settings:
                 )
             place = own if name in set(estimator.get_params()) - set(elsewhere) else texts
             place[name] = parse_value(value, known[name], f"--set {name}")
-        estimator.set_params(**own)
+        estimator.set_params(**own, **self.memory)
         return estimator, texts
+
+
+def is_balanced(model: Any) -> bool:
+    """Whether the classes of a model are to be balanced by rows that are not counted yet."""
+    return bool(getattr(model, "estimator_", model).class_weight == "balanced")
+
+
+def set_class_weights(model: Any, weights: Mapping[Any, float]) -> None:
+    """Set the class weights of a model that has learned nothing from the rows to come."""
+    online = getattr(model, "estimator_", model)
+    online.class_weight = weights
+    if online is not model:
+        if model.estimator is not None:
+            model.estimator.class_weight = weights
+        model.adopt(online, model.model_, model.n_iter_)
 
 
 def settable(rule: Rule) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 
@@ -13,11 +14,25 @@ def decode(array: pa.Array) -> pa.Array:
         array = array.storage
     if not pa.types.is_dictionary(array.type):
         return array
-    values = array.dictionary
-    # Arrow cannot take from views, and the result may be more than 2 GB.
-    if is_string(values.type):
-        values = values.cast(pa.large_string())
-    return values.take(array.indices)
+    return without_views(array.dictionary).take(array.indices)
+
+
+def check_indices(array: pa.Array) -> None:
+    """Raise what Arrow raises for an index beyond the dictionary, which it does not look for."""
+    if pa.types.is_dictionary(array.type) and len(array) > array.null_count:
+        bounds = pc.min_max(array.indices)
+        if bounds["min"].as_py() < 0 or bounds["max"].as_py() >= len(array.dictionary):
+            raise pa.ArrowInvalid("an index is beyond the dictionary")
+
+
+def without_views(array: pa.Array) -> pa.Array:
+    """Strings and bytes with 64-bit offsets: Arrow cannot take rows of views.
+
+    Nor can it take more than 2 GB of those with 32-bit offsets.
+    """
+    if is_string(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if is_binary(array.type) else array
 
 
 def count_bytes(values: pa.Array | pa.RecordBatch) -> int:
@@ -27,8 +42,32 @@ def count_bytes(values: pa.Array | pa.RecordBatch) -> int:
     """
     try:
         return int(values.nbytes)
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return int(values.get_total_buffer_size())
+
+
+def value_sizes(array: pa.Array) -> NDArray[np.int64]:
+    """The bytes of each string of an array once it is decoded; 0 for values of other types."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        sizes = value_sizes(array.dictionary)
+        places = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return sizes[places] if sizes.size else np.zeros(len(array), np.int64)
+    if not (is_string(kind) or is_binary(kind)):
+        return np.zeros(len(array), np.int64)
+    starts, end = array.buffers()[1], array.offset + len(array)
+    if starts is None or not len(array):
+        return np.zeros(len(array), np.int64)
+    # A buffer may be longer than its contents, in a damaged file by any number of bytes.
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        # A view has 16 bytes; the first four are the length.
+        views = np.frombuffer(starts, np.int32, 4 * end).reshape(-1, 4)
+        return views[array.offset :, 0].astype(np.int64)
+    wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    offsets = np.frombuffer(starts, np.int64 if wide else np.int32, end + 1)
+    return np.diff(offsets[array.offset :]).astype(np.int64)
 
 
 def is_string(kind: pa.DataType) -> bool:

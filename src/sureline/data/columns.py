@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from sureline.data.read_options import ReadOptions
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 
 _SHOWN = 20
 
@@ -90,8 +90,8 @@ def _find(file: str, names: Sequence[str], column: str | int, role: str, hint: s
             return names.index(column)
         if times > 1:
             raise DataError(
-                f"{file} has {times} columns named {column!r}; give the position of the one you "
-                f"mean, counted from 0 ({role}=...)"
+                f"{file} has {times} columns named {show(column)}; give the position of the one "
+                f"you mean, counted from 0 ({role}=...)"
             )
     if _is_position(column) and int(column) < len(names):
         return int(column)
@@ -99,6 +99,6 @@ def _find(file: str, names: Sequence[str], column: str | int, role: str, hint: s
     if len(names) > _SHOWN:
         shown += f" and {len(names) - _SHOWN} more"
     raise DataError(
-        f"{file} has no column {column!r}; its columns are {shown}; name the {role} column "
+        f"{file} has no column {show(column)}; its columns are {shown}; name the {role} column "
         f"({role}=...){hint}"
     )

@@ -20,8 +20,10 @@ from sureline.data.arrow_arrays import (
     rows_not_utf8,
 )
 from sureline.data.surrogates import replace_surrogates
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 
+# What is no label, but may hold several.
+SEVERAL = (list, tuple, Set, Mapping, np.ndarray)
 _STR = {str}
 _LARGE = pa.large_string()
 _OFFSETS = struct.Struct("=2q")
@@ -93,14 +95,27 @@ def as_labels(y: Any) -> NDArray[Any]:
         array = _labels_from_list(_as_list(y, "labels"))
     if array.ndim == 0:
         raise InvalidParameter("give a list of labels, one per row, not one label")
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        row = int(np.argmax(np.isnan(array).reshape(len(array), -1).any(axis=1)))
-        raise DataError(f"row {row}: the label is missing (NaN); leave such rows out")
+    check_not_missing(array)
     if array.dtype.kind == "O":
         for row, label in enumerate(array):
-            if _is_missing(label):
-                raise DataError(f"row {row}: the label is missing ({label}); leave such rows out")
+            _check_label(row, label)
     return array
+
+
+def check_not_missing(labels: Any) -> None:
+    """Raise a DataError at the first label of a list or an array that is None or NaN."""
+    if isinstance(labels, list | tuple):
+        if set(map(type, labels)) <= {str, int, bool}:
+            return
+    else:
+        array = np.asarray(labels)
+        kind = array.dtype.kind
+        if not array.ndim or kind not in "fO" or (kind == "f" and not np.isnan(array).any()):
+            return
+        labels = array.ravel().tolist() if array.size == len(array) else []
+    for row, label in enumerate(labels):
+        if _is_missing(label):
+            raise DataError(f"row {row}: the label is missing ({label}); leave such rows out")
 
 
 def _as_list(values: Any, what: str) -> list[Any]:
@@ -116,8 +131,11 @@ def _from_arrow_interface(values: Any, what: str) -> pa.Array | None:
         return combine_chunks(values)
     if isinstance(values, pa.Array):
         return decode(values)
-    if hasattr(values, "column_names") or hasattr(values, "columns"):
-        raise InvalidParameter(f"give one column of {what}, not a table: table['column']")
+    columns = getattr(values, "column_names", getattr(values, "columns", None))
+    if columns is not None:
+        if len(columns) != 1 or not hasattr(values, "__getitem__"):
+            raise InvalidParameter(f"give one column of {what}, not a table: table['column']")
+        return _from_arrow_interface(values[columns[0]], what)
     try:
         if hasattr(values, "__arrow_c_array__"):
             return decode(pa.array(values))
@@ -209,16 +227,25 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
+def _check_label(row: int, label: Any) -> None:
+    """Raise a DataError if a label is several."""
+    if isinstance(label, SEVERAL):
+        raise DataError(
+            f"row {row}: the label is a {type(label).__name__}; give one label per row: a string, "
+            "a number or a boolean"
+        )
+
+
 def _labels_from_list(labels: list[Any]) -> NDArray[Any]:
     kinds = set(map(type, labels))
-    for row, label in enumerate(labels if not kinds <= {str, int, bool, float} else ()):
-        if _is_missing(label):
-            raise DataError(f"row {row}: the label is missing ({label}); leave such rows out")
+    check_not_missing(labels)
+    for row, label in enumerate(labels if not kinds <= {str} and not kinds <= {int, bool} else ()):
+        _check_label(row, label)
     if str in kinds and not all(issubclass(kind, str) for kind in kinds):
         row = next(row for row, label in enumerate(labels) if type(label) is not type(labels[0]))
         raise DataError(
-            f"row {row}: the label {labels[row]!r} has another type than those before it; make all "
-            "labels strings, or all numbers"
+            f"row {row}: the label {show(labels[row])} has another type than those before it; make "
+            "all labels strings, or all numbers"
         )
     if kinds and all(issubclass(kind, str) for kind in kinds):
         return _strings(labels)
@@ -241,4 +268,8 @@ def _labels_from_arrow(array: pa.Array) -> NDArray[Any]:
         return labels
     if is_binary(array.type):
         raise DataError("labels must be strings, not bytes; decode them first")
-    return np.asarray(array.to_numpy(zero_copy_only=False))
+    if pa.types.is_nested(array.type) and len(array):
+        _check_label(0, array[0].as_py())
+    values = np.asarray(array.to_numpy(zero_copy_only=False))
+    check_not_missing(values)
+    return values

@@ -83,9 +83,14 @@ class LabelConverter:
         if not fits.all():
             row = int(np.argmin(fits))
             why = "as required" if self.fixed else "as the labels before it are"
+            value, remedy = label[row].as_py(), AS_TEXT
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)  # a 2 among numbers with fractions is a 2 all the same
+            if value == batch.label_name:
+                remedy = "remove the line if it repeats the header"
             raise DataError(
-                f"{file}, {batch.unit} {batch.lines[row]}: the label {label[row].as_py()!r} is not "
-                f"{_NOUNS[self.kind]}, {why}; {AS_TEXT}"
+                f"{file}, {batch.unit} {batch.lines[row]}: the label {value!r} is not "
+                f"{_NOUNS[self.kind]}, {why}; {remedy}"
             )
         return converted
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from sureline.errors import InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 
+# A text of 16 MB has the words of some fifty novels.
+ROW_LIMIT_MB = 16.0
+# How many times its size a file may expand that is not read as a stream; so much it may always.
+EXPANSION_LIMIT = 100.0
+ALLOWANCE = 256 * 2**20
 LABEL_TYPES = ("auto", "text", "int", "float", "bool")
 
 
@@ -24,6 +30,8 @@ class ReadOptions:
     label_as_text: bool = False
     keep: bool = False
     batch_bytes: int = 2**20
+    row_limit_mb: float = ROW_LIMIT_MB
+    expansion_limit: float = EXPANSION_LIMIT
 
     def __post_init__(self) -> None:
         for role in ("text", "label", "weight"):
@@ -37,6 +45,14 @@ class ReadOptions:
             )
         if self.batch_bytes < 1:
             raise InvalidParameter(f"batch_bytes must be 1 or more, not {self.batch_bytes}")
+        if not 0 < self.row_limit_mb < math.inf:
+            raise InvalidParameter(
+                f"row_limit_mb must be a number above 0, not {self.row_limit_mb}"
+            )
+        if not self.expansion_limit > 0:
+            raise InvalidParameter(
+                f"expansion_limit must be a number above 0, not {self.expansion_limit}"
+            )
 
     @property
     def columns(self) -> dict[str, str | int]:
@@ -47,6 +63,27 @@ class ReadOptions:
         if self.weight is not None:
             columns["weight"] = self.weight
         return columns
+
+    @property
+    def row_limit(self) -> int:
+        """How many bytes a row may have."""
+        return int(self.row_limit_mb * 2**20)
+
+    @property
+    def too_long(self) -> tuple[str, str]:
+        """What is wrong with a longer row, and what to do about it."""
+        return (
+            f"the row is longer than {self.row_limit_mb:g} MB",
+            "raise the limit (row_limit_mb=...), or skip bad rows (skip_bad=True)",
+        )
+
+    def check_expansion(self, name: str, packed: int, unpacked: int) -> None:
+        """Refuse a file that takes far more bytes than it has once it is decompressed."""
+        if unpacked > max(ALLOWANCE, self.expansion_limit * packed):
+            raise DataError(
+                f"{name} expands to more than {self.expansion_limit:g} times its size when it is "
+                "decompressed; raise the limit (expansion_limit=...) if you trust the file"
+            )
 
     @property
     def is_utf8(self) -> bool:
@@ -61,5 +98,5 @@ def _check_column(role: str, column: str | int | None) -> None:
     if isinstance(column, int) and not isinstance(column, bool) and column >= 0:
         return
     raise InvalidParameter(
-        f"{role}={column!r} is not a column; give its name, or its position counted from 0"
+        f"{role}={show(column)} is not a column; give its name, or its position counted from 0"
     )

@@ -16,7 +16,7 @@ from sureline.data.formats.detect import detect_format
 from sureline.data.labels import LabelConverter
 from sureline.data.paths import find_files, list_files
 from sureline.data.raw_batch import RawBatch
-from sureline.data.read_options import ReadOptions
+from sureline.data.read_options import EXPANSION_LIMIT, ROW_LIMIT_MB, ReadOptions
 from sureline.errors import DataError, InvalidParameter
 
 # The type of labels is inferred from the rows of so many first bytes.
@@ -32,8 +32,8 @@ class Reader:
         Files, patterns such as ``"logs/*.csv"``, folders, and ``"-"`` for standard input.
     format : str, default=None
         ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"svmlight"``,
-        ``"fasttext"`` or ``"vw"``, for all inputs. By default it is inferred from the extension of
-        the file name, or else from the first bytes.
+        ``"fasttext"``, ``"vw"`` or ``"lines"``, for all inputs. By default it is inferred from the
+        extension of the file name, or else from the first bytes.
     text, label : str or int, default=None
         The columns of text and label, by name or by position counted from 0; by default those
         named ``text`` and ``label``.
@@ -59,6 +59,13 @@ class Reader:
         Whether to keep the other columns too, in `Batch.table`.
     batch_bytes : int, default=2**20
         About how large a batch is, in bytes.
+    row_limit_mb : float, default=16.0
+        The largest row, in MB of 2^20 bytes; a larger one is a bad row. It bounds the memory that
+        reading takes.
+    expansion_limit : float, default=100.0
+        How many times its size a Parquet file, or an Arrow file that is compressed as a whole, may
+        expand; a file that expands to more is an error. 256 MB are always allowed. Other files are
+        read as a stream, whatever they expand to.
 
     Attributes
     ----------
@@ -101,6 +108,8 @@ class Reader:
         labelled: bool = True,
         keep: bool = False,
         batch_bytes: int = 2**20,
+        row_limit_mb: float = ROW_LIMIT_MB,
+        expansion_limit: float = EXPANSION_LIMIT,
     ) -> None:
         if format is not None and format not in FORMATS:
             raise InvalidParameter(
@@ -119,6 +128,8 @@ class Reader:
             label_as_text=label_type == "text",
             keep=keep,
             batch_bytes=batch_bytes,
+            row_limit_mb=row_limit_mb,
+            expansion_limit=expansion_limit,
         )
         self.files = find_files(inputs)
         self.format = format
@@ -171,10 +182,9 @@ class Reader:
         if not self.bad.count:
             return DataError(f"no rows in {names}; give a file that has some")
         file, line, reason = self.bad.first[0]
-        return DataError(
-            f"no good rows in {names}: all {self.bad.count} are bad, the first at {file}, line "
-            f"{line}: {reason}"
-        )
+        many = f"all {self.bad.count:,} are bad, the first"
+        many = "the only one is bad," if self.bad.count == 1 else many
+        return DataError(f"no good rows in {names}: {many} at {file}, line {line}: {reason}")
 
     def _with_label_type(self) -> Iterator[RawBatch]:
         """The raw batches of all files; the first once the type of labels is known."""
@@ -224,7 +234,7 @@ class Reader:
             if not options.is_utf8:
                 head = head.decode(options.encoding, "replace").encode("utf-8", "replace")
             names = [column for column in options.columns.values() if isinstance(column, str)]
-            found = detect_format(stream.name, head, names)
+            found = detect_format(stream.name, head, names, stream.member)
         if options.weight is not None and not found.has_columns:
             raise DataError(
                 f"{stream.name} is in the format {found.name}, which has no columns: weights "

@@ -72,14 +72,16 @@ def by_rule() -> Any:
 def documented(cls: C) -> C:
     """Make `cls` a keyword-only dataclass whose documentation lists its parameters and an example.
 
-    Numbers that a rule declares take their default, range and sentence from the registry.
+    The parameters that a class declares itself come first, in its signature as in the
+    documentation. Numbers that a rule declares take their default, range and sentence from the
+    registry.
     """
     every: list[Rule | BatchRule] = [*rules().values(), *batch_rules().values()]
     offered = [rule for rule in every if rule.estimator == cls.__name__]
     of_rules = {each.name: each for rule in offered for each in rule.parameters}
     for name, value in vars(cls).items():
         if isinstance(value, dataclasses.Field) and "by_rule" in value.metadata:
-            value.default = of_rules[name].default
+            value.default = of_rules[name].preset
     made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
     covariances = dict.fromkeys(each for rule in offered for each in rule.covariances)
     hints, shared = get_type_hints(cls), declared(OnlineOptions)
@@ -88,6 +90,9 @@ def documented(cls: C) -> C:
         dataclasses.fields(made),
         key=lambda each: (each.name in shared and not texts, each.name not in cls.__annotations__),
     )
+    signature = inspect.signature(made.__init__)
+    ordered = [signature.parameters[name] for name in ("self", *(each.name for each in own_first))]
+    made.__init__.__signature__ = signature.replace(parameters=ordered)
     lines = ["Parameters", "----------"]
     for field in own_first:
         parameter = of_rules.get(field.name)

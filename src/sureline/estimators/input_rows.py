@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from numbers import Real
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_array, check_non_negative, validate_data
 
-from sureline.errors import DataError
+from sureline.data.conversion import SEVERAL, check_not_missing
+from sureline.errors import DataError, show
 from sureline.features.rows import Rows
 from sureline.kernels.row_check import LOOK_AT_ROWS
 
@@ -25,8 +28,12 @@ def validate_rows(estimator: Any, X: Any, y: Any = NO_LABELS, reset: bool = Fals
     its features. Sparse numbers need not be finite: `as_rows` checks them.
     """
     unlabelled = type(y) is str
+    if not unlabelled and getattr(getattr(y, "dtype", None), "kind", "O") == "O":
+        _check_one_each(estimator, y)
     if not reset and _is_valid(estimator, X) and (unlabelled or _are_labels(y, X)):
         return X if unlabelled else (X, y)
+    if not unlabelled:
+        check_not_missing(y)
     with np.errstate(over="ignore"):  # a number too large for float32 becomes an error anyway
         checked = not scipy.sparse.issparse(X) or cast(Any, X).dtype != estimator.dtype
         return validate_data(
@@ -38,6 +45,22 @@ def validate_rows(estimator: Any, X: Any, y: Any = NO_LABELS, reset: bool = Fals
             reset=reset,
             ensure_all_finite=checked,
         )
+
+
+def _check_one_each(estimator: Any, y: Any) -> None:
+    """Raise a DataError at the first row of y that has several labels."""
+    if isinstance(y, pa.Array | pa.ChunkedArray):
+        y = y.to_pylist() if pa.types.is_nested(y.type) else []
+    elif getattr(y, "ndim", 1) != 1 or not isinstance(y, Collection):
+        return
+    kinds = {kind for kind in set(map(type, y)) if issubclass(kind, SEVERAL)}
+    # scikit-learn takes a column, and warns of it.
+    if not kinds or all(isinstance(each, list | tuple) and len(each) == 1 for each in y):
+        return
+    row, value = next((row, each) for row, each in enumerate(y) if type(each) in kinds)
+    raise DataError(
+        f"{type(estimator).__name__}: row {row}: y must be one label per row, got {show(value)}"
+    )
 
 
 def _is_valid(estimator: Any, X: Any) -> bool:
@@ -77,6 +100,22 @@ def validate_weights(
     if not allow_zero and not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weight
+
+
+def with_unknown(model: Any, rows: Rows) -> tuple[Any, Rows]:
+    """A model that has capacity for all features of some rows, and the rows for it.
+
+    The features that it does not know get the next numbers, however large theirs are. They count as
+    in a model that has learned nothing: they move no score and make it less certain.
+    """
+    known = model.n_features
+    unknown = rows.indices >= known
+    if not unknown.any():
+        return model, rows
+    new, places = np.unique(rows.indices[unknown], return_inverse=True)
+    indices = rows.indices.copy()
+    indices[unknown] = known + places
+    return model.padded(known + new.size), Rows(rows.indptr, indices, rows.data)
 
 
 def as_rows(X: Any) -> Rows:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 from sureline.estimators.prediction import PredictionMixin
 from sureline.estimators.validation import check_layout
 from sureline.model.linear import LinearModel
@@ -167,8 +167,8 @@ def check_class(models: Sequence[Any]) -> None:
     for number, model in enumerate(models, 1):
         if not (isinstance(model, PredictionMixin) or hasattr(type(model), "merge_all")):
             raise InvalidParameter(
-                f"merge takes fitted sureline classifiers, but model {number} is of class "
-                f"{type(model).__name__}"
+                f"merge takes fitted classifiers that learn online, but model {number} is of class "
+                f"{type(model).__name__}; fit one model on all examples instead"
             )
         if type(model) is not type(first):
             raise InvalidParameter(
@@ -186,8 +186,9 @@ def check_mergeable(estimators: Sequence[Any], models: Sequence[LinearModel]) ->
             if name not in FREE and value != expected[name]:
                 raise InvalidParameter(
                     f"merge takes models with the same parameters, but {name} is "
-                    f"{expected[name]!r} in model 1 and {value!r} in model {number}"
+                    f"{show(expected[name])} in model 1 and {show(value)} in model {number}"
                 )
+        model.learner.check_learns(f"merge: model {number}")
         check_layout(estimator, model, f"merge: model {number}")
 
 

@@ -27,9 +27,11 @@ from sureline.estimators.validation import (
     fit_weights,
     stream_weights,
 )
+from sureline.model.arrivals import check_characters
 from sureline.model.learner import AGAIN, NEW, Examples, Learner, Turn
 from sureline.model.linear import LinearModel
 from sureline.model.merge.shards import ShardStates
+from sureline.model.outcomes import adjust_to_weights
 from sureline.model.predictions import winners
 from sureline.options import OnlineOptions
 
@@ -68,9 +70,10 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
         if classes.size < 2:
             raise ValueError(
                 f"{name}.fit needs examples of two classes; y holds one class only, "
-                f"{classes[0]!r}. To learn from a stream that starts with one class, use "
+                f"{classes.tolist()[0]!r}. To learn from a stream that starts with one class, use "
                 "partial_fit"
             )
+        check_characters(classes, name)
         weight = validate_weights(sample_weight, X.shape[0])
         weight = fit_weights(self, learner.rule, classes, y, weight)
         rows, rank = as_rows(X), np.arange(classes.size)
@@ -90,6 +93,8 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             for number in range(self.max_iter):
                 order = rng.permutation(train) if self.shuffle else train
                 learn(Examples(rows, codes, weight, order, rank), AGAIN if number else NEW)
+                if learner.calibrated and self.max_iter > 1:
+                    adjust_to_weights(learner, state, again=number > 0)
                 if self.early_stopping:
                     right = winners(learner.scores(state, validation)) == codes[held]
                     accuracies.append(float(np.average(right, weights=weight[held])))
@@ -160,6 +165,7 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             self.adopt(model, 1)
             return model
         model = self.model_
+        model.learner.check_learns(type(self).__name__)
         if learner.layout != model.state.layout:
             raise InvalidParameter(
                 f"{type(self).__name__}: partial_fit continues a model of {model.state.layout}, "

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
@@ -163,6 +163,46 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__}: method must be 'integral' or 'sampling', got {method!r}"
             )
         return np.concatenate(self._predicted(X, LinearModel.predict_proba)[1])
+
+    @with_variance
+    def predict_set(
+        self, X: Any, coverage: float = 0.95, per_class: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """A set of labels for each row that contains the right one as often as asked.
+
+        The sets follow from how probable the model found the right labels of training rows, each
+        just before it was learned, with most weight on the latest ones. They need
+        ``calibration="online"`` and at least 1 / (1 - `coverage`) examples; with fewer, they have
+        every label.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or texts
+            The examples: rows of numbers, or for `TextClassifier` a list or column of str.
+        coverage : float, default=0.95
+            The share of rows whose set contains the right label.
+        per_class : bool, default=False
+            Whether the coverage holds for the rows of every class, or for all rows together.
+
+        Returns
+        -------
+        list of tuple
+            The labels of each row, the most probable first. A set may be empty: where the model is
+            right more often than asked, no label is certain enough for the rest.
+        """
+        name = type(self).__name__
+        check_is_fitted(self)
+        if not 0.0 < float(coverage) < 1.0:
+            raise InvalidParameter(
+                f"{name}: coverage must be a share between 0 and 1, got {show(coverage)}"
+            )
+        if not self.model_.is_calibrated:
+            raise InvalidParameter(
+                f"{name}: predict_set needs what the model predicted before it learned each "
+                "example, which it keeps with calibration='online'; set that and fit again"
+            )
+        predict = partial(_predict_set, coverage=float(coverage), per_class=bool(per_class))
+        return [labels for part in self._predicted(X, predict)[1] for labels in part]
 
     def _moments(self, X: Any) -> tuple[Floats, Floats, NDArray[Any]]:
         """The means and the standard deviations of scores, and the classes."""
@@ -316,6 +356,12 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
         """The lock of all models of this estimator, one after the other."""
         lock: ReadWriteLock | None = self.__dict__.get("_own_lock")
         return lock or cast(ReadWriteLock, self.__dict__.setdefault("_own_lock", ReadWriteLock()))
+
+
+def _predict_set(
+    model: LinearModel, rows: Rows, coverage: float, per_class: bool
+) -> list[tuple[Any, ...]]:
+    return model.label_sets(model.predict_proba(rows), coverage, per_class)
 
 
 def _predict(

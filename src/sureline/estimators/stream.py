@@ -16,12 +16,13 @@ from scipy.sparse import csr_array
 from sureline.data import Batch, as_labels
 from sureline.data.label_values import typed_labels
 from sureline.errors import DataError, InvalidParameter
-from sureline.estimators.input_rows import as_rows
+from sureline.estimators.input_rows import as_rows, with_unknown
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.parallel.shards import Shards
 from sureline.estimators.parallel.text_shards import TextShards
 from sureline.estimators.parallel.thread_pool import ThreadPool
 from sureline.estimators.text.classifier import TextClassifier
+from sureline.estimators.text.passes import Choice, LabelledTexts, choose_passes
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_stream_parameters, stream_weights
 from sureline.features.rows import Rows
@@ -207,6 +208,24 @@ class StreamTrainer:
                 shards.learn_texts(*texts)
 
 
+def choose_passes_for(
+    classifier: TextClassifier,
+    sample: Batch,
+    count: int,
+    rng: np.random.RandomState,
+    threads: int,
+) -> Choice:
+    """How many passes to make over so many texts, of which these, in random order, are a sample."""
+    labels = class_labels(sample.label, sample.source)
+    weight = np.ones(len(sample)) if sample.weight is None else sample.weight
+    _, weight = classifier.model_for(labels, weight)
+    texts = LabelledTexts(sample.text, labels, weight, sample.named_features)
+    if threads != 2:
+        return choose_passes(classifier, texts, count, rng)
+    with ThreadPool(2) as pool:
+        return choose_passes(classifier, texts, count, rng, pool)
+
+
 def predict_batch(classifier: Any, batch: Batch) -> Predictions:
     """The predictions of a fitted classifier for the rows of a batch; labels are not needed.
 
@@ -214,6 +233,7 @@ def predict_batch(classifier: Any, batch: Batch) -> Predictions:
     less certain.
     """
     check_kind(classifier, batch)
+    parts: list[Predictions]
     parts = [model.predictions(rows) for model, rows in _rows_of(classifier, batch)]
     if len(parts) == 1:
         return parts[0]
@@ -223,12 +243,11 @@ def predict_batch(classifier: Any, batch: Batch) -> Predictions:
     )
 
 
-def _rows_of(classifier: Any, batch: Batch) -> Iterator[tuple[LinearModel, Rows]]:
+def _rows_of(classifier: Any, batch: Batch) -> Iterator[tuple[Any, Rows]]:
     """The rows of a batch, chunk by chunk, each with the model to predict them with."""
     model = classifier.model_
     if batch.text is None:
-        rows = _number_rows(classifier, batch)
-        yield model.padded(int(batch.matrix.shape[1])), rows
+        yield with_unknown(model, _number_rows(classifier, batch))
         return
     tokens = None
     for _, tokens in model.tokenizer.chunks(batch.text, batch.named_features):

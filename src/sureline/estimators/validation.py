@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from sureline.declaration import validate
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 from sureline.model.learner import Learner
 from sureline.model.linear import LinearModel
-from sureline.rules import Rule, rules
+from sureline.rules import BatchRule, Rule, batch_rules, rules
 
+R = TypeVar("R", bound=Rule | BatchRule)
 EVERY = 2**31  # competitors="all"
 
 
 def choose_learner(
-    estimator: Any, weighting: str | None = None, normalize: bool = False
+    estimator: Any,
+    weighting: str | None = None,
+    normalize: bool = False,
+    compact: bool = False,
 ) -> Learner:
     """The learner of an estimator's parameters, all of which are checked.
 
     `weighting` is how counts of rows weigh features; rows are then scaled to length 1 on request.
+    A `compact` one predicts from weights themselves, and cannot learn.
     """
     owner, rule = type(estimator).__name__, choose_rule(estimator)
     validate(estimator)
@@ -32,7 +37,7 @@ def choose_learner(
         value = getattr(estimator, name)
         if value not in allowed:
             raise InvalidParameter(
-                f"{owner}: {name} must be {' or '.join(map(repr, allowed))}, got {value!r}"
+                f"{owner}: {name} must be {' or '.join(map(repr, allowed))}, got {show(value)}"
             )
     values = {p.name: p.check(getattr(estimator, p.name), owner) for p in rule.parameters}
     for name, allowed in rule.choices.items():
@@ -55,13 +60,14 @@ def choose_learner(
         normalize,
         estimator.calibration is not None,
         any(p.auto and getattr(estimator, p.name) == "auto" for p in rule.parameters),
+        compact,
     )
 
 
 def check_layout(estimator: Any, model: LinearModel, owner: str) -> None:
     """Refuse a model that set_params has made another one than was trained."""
     weighting, normalize = model.state.layout.weighting, model.learner.normalize
-    layout = choose_learner(estimator, weighting, normalize).layout
+    layout = choose_learner(estimator, weighting, normalize, model.learner.compact).layout
     if layout != model.state.layout:
         raise InvalidParameter(
             f"{owner} was trained as {model.state.layout}, which set_params has changed to "
@@ -73,7 +79,7 @@ def check_whole(value: object, name: str, owner: str) -> None:
     """Refuse what is not a whole number of at least 1."""
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
         raise InvalidParameter(
-            f"{owner}: {name} must be a whole number of at least 1, got {value!r}"
+            f"{owner}: {name} must be a whole number of at least 1, got {show(value)}"
         )
 
 
@@ -90,13 +96,19 @@ def choose_class_weights(
     else:
         raise InvalidParameter(
             f"{owner}: class_weight must be 'balanced', a dictionary by label or None, got "
-            f"{class_weight!r}"
+            f"{show(class_weight)}"
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise InvalidParameter(
             f"{owner}: class_weight must hold finite weights of at least 0, got {weights}"
         )
     return np.asarray(weights, np.float64)
+
+
+def balanced_weights(counts: Mapping[Any, int]) -> dict[Any, float]:
+    """The weights of ``class_weight="balanced"`` by label, from the number of examples of each."""
+    examples = sum(counts.values())
+    return {label: examples / (len(counts) * counts[label]) for label in sorted(counts)}
 
 
 def check_stream_parameters(estimator: Any) -> None:
@@ -160,21 +172,26 @@ def _class_weights(
 
 def choose_rule(estimator: Any) -> Rule:
     """The registered rule that the estimator's class offers under its present parameters."""
+    return _offered(estimator, rules())
+
+
+def _offered(estimator: Any, among: Mapping[str, R]) -> R:
     names = {cls.__name__ for cls in type(estimator).__mro__}
-    offered = [rule for rule in rules().values() if rule.estimator in names]
+    offered = [rule for rule in among.values() if rule.estimator in names]
     for rule in offered:
         if all(getattr(estimator, key) == value for key, value in rule.settings.items()):
             return rule
     key = next(iter(offered[0].settings))
     allowed = " or ".join(repr(rule.settings[key]) for rule in offered)
     raise InvalidParameter(
-        f"{type(estimator).__name__}: {key} must be {allowed}, got {getattr(estimator, key)!r}"
+        f"{type(estimator).__name__}: {key} must be {allowed}, got {show(getattr(estimator, key))}"
     )
 
 
-def settings_of(estimator: Any) -> tuple[Rule, dict[str, Any]]:
-    """The rule of an online classifier, and the values of what belongs to the rule."""
-    rule = choose_rule(estimator)
+def settings_of(estimator: Any) -> tuple[Rule | BatchRule, dict[str, Any]]:
+    """The rule of a classifier, and the values of what belongs to the rule."""
+    every: dict[str, Rule | BatchRule] = {**rules(), **batch_rules()}
+    rule = _offered(estimator, every)
     names = [parameter.name for parameter in rule.parameters] + list(rule.choices)
     if rule.covariances and rule.covariances != ("identity",):
         names.append("covariance")
@@ -187,20 +204,20 @@ def choose_covariance(estimator: Any, rule: Rule) -> str:
     covariance: str = getattr(estimator, "covariance", "identity")
     if covariance not in (rule.covariances or ("identity",)):
         raise InvalidParameter(
-            f"{owner}: the rule {rule.name} has no covariance={covariance!r}; "
+            f"{owner}: the rule {rule.name} has no covariance={show(covariance)}; "
             f"choose one of {', '.join(map(repr, rule.covariances))}"
         )
     if scheme == "one-vs-rest":
         if estimator.competitors != 1:
             raise InvalidParameter(
                 f"{owner}: scheme='one-vs-rest' compares every class with all others, so that "
-                f"competitors must be left at 1, got {estimator.competitors!r}"
+                f"competitors must be left at 1, got {show(estimator.competitors)}"
             )
     elif not rule.several and (estimator.competitors != 1 or scheme != "sequential"):
         raise InvalidParameter(
             f"{owner}: the rule {rule.name} compares an example with its strongest rival "
             f"only, so that competitors must be 1 and scheme 'sequential' or 'one-vs-rest', got "
-            f"{estimator.competitors!r} and {scheme!r}"
+            f"{show(estimator.competitors)} and {show(scheme)}"
         )
     if covariance not in rule.schemes[scheme]:
         exist = "; ".join(
@@ -209,7 +226,7 @@ def choose_covariance(estimator: Any, rule: Rule) -> str:
             if kinds
         )
         raise InvalidParameter(
-            f"{owner}: the rule {rule.name} has no scheme={scheme!r} with "
-            f"covariance={covariance!r}; there is {exist}"
+            f"{owner}: the rule {rule.name} has no scheme={show(scheme)} with "
+            f"covariance={show(covariance)}; there is {exist}"
         )
     return covariance

@@ -98,6 +98,8 @@ def feature_ablation(
         groups, scaled = text_feature_groups(features), bool(model.normalize)
         X = features.transform(X)
         passes = {name: getattr(model, name) for name in ("max_iter", "shuffle", "random_state")}
+        if passes["max_iter"] == "auto":  # columns have no texts to decide by
+            passes["max_iter"] = 1
         online: Any = model.chosen_estimator()
         weighting = model.resolved_weighting(online)
         model = _WeightedColumns(online.set_params(**passes), weighting, scaled)

@@ -78,7 +78,7 @@ def learning_curve(
     points : int, default=20
         How many points by example.
     passes : int, default=None
-        The number of passes. None: the model's `max_iter`, or 1.
+        The number of passes. None: the model's `max_iter`, or 1 where that is 'auto'.
     entropy : bool, default=False
         Whether to predict probabilities too, for their mean entropy.
 
@@ -105,6 +105,7 @@ def learning_curve(
     streams = hasattr(model, "partial_fit")
     if passes is None:
         passes = getattr(model, "max_iter", 1) if streams else 1
+        passes = 1 if passes == "auto" else passes
     check_whole(passes, "passes", "learning_curve")
     if not streams and (by == "pass" or passes > 1):
         raise InvalidParameter(
@@ -182,6 +183,8 @@ def learn_in_steps(
                     own["sample_weight"] = weight[some]
                 model.partial_fit(take_rows(rows, some), labels[some], **own)
             done += end - within
+            if isinstance(model, TextClassifier) and done % n == 0 and stops[-1] > n:
+                model.model_.end_pass(again=done > n)
         yield model
 
 

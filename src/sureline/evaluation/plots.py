@@ -191,7 +191,7 @@ def compare_figure(rows: Sequence[Mapping[str, Any]], path: Place = None) -> Fig
         if len(kinds) == 2:
             marks = [
                 grid[0][0].plot([], [], label=name, **learner_style(baseline))[0]
-                for baseline, name in ((False, "online learner"), (True, "baseline"))
+                for baseline, name in ((False, "learner"), (True, "baseline"))
             ]
             figure.legend(handles=marks, loc="outside lower center", ncols=2, frameon=False)
         return save_figure(figure, path)

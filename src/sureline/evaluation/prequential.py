@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from sureline.data import as_labels, as_text
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.input_rows import as_rows
 from sureline.estimators.validation import check_whole, stream_weights
@@ -102,7 +102,8 @@ class Progression:
         check_whole(width, "window", "Progression.curve")
         if not 1 <= number <= len(self.order):
             raise InvalidParameter(
-                f"Progression.curve: number must lie from 1 to {len(self.order)}, got {number!r}"
+                f"Progression.curve: number must lie from 1 to {len(self.order)}, got "
+                f"{show(number)}"
             )
         wrong = ~self.right[number - 1][self.order[number - 1]]
         total = np.concatenate([[0], np.cumsum(wrong)])

@@ -18,7 +18,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold, StratifiedShu
 from sklearn.utils import check_random_state
 
 from sureline.data import as_labels
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -229,7 +229,7 @@ def growing_blocks(
 def split_once(labels: NDArray[Any], test_size: float, random_state: int | None) -> Split:
     """One random split, stratified where every class has two rows."""
     if not 0.0 < float(test_size) < 1.0:
-        raise InvalidParameter(f"test_size must lie between 0 and 1, got {test_size!r}")
+        raise InvalidParameter(f"test_size must lie between 0 and 1, got {show(test_size)}")
     _, counts = np.unique(labels, return_counts=True)
     parts = min(test_size, 1.0 - test_size) * labels.size
     cls = StratifiedShuffleSplit if counts.min() >= 2 and parts >= counts.size else ShuffleSplit
@@ -244,7 +244,7 @@ def split_once(labels: NDArray[Any], test_size: float, random_state: int | None)
 def split_folds(labels: NDArray[Any], folds: int, random_state: int | None) -> list[Split]:
     """Stratified folds; a class may have fewer rows than there are folds."""
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
-        raise InvalidParameter(f"folds must be a whole number of at least 2, got {folds!r}")
+        raise InvalidParameter(f"folds must be a whole number of at least 2, got {show(folds)}")
     _, counts = np.unique(labels, return_counts=True)
     if counts.max() < folds:
         raise DataError(

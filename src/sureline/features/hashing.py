@@ -122,8 +122,12 @@ class Hashing:
     def pruned(self, kept: NDArray[np.intp], since: int) -> NamedColumns:
         """The names with these numbers alone, in their order."""
         columns = self.arrays.columns[kept]
-        bits = np.zeros(self.features, np.bool_)
-        bits[columns] = True
         names = self.arrays.names.kept(kept)
         sizes = np.array([kept.size, since, names.letters.size])
-        return NamedColumns(np.packbits(bits, bitorder="little"), columns, sizes, names)
+        return NamedColumns(self.bits_of(columns), columns, sizes, names)
+
+    def bits_of(self, columns: NDArray[np.int32]) -> NDArray[np.uint8]:
+        """A bit for every column, the lowest of a byte first: 1 for these columns, else 0."""
+        bits = np.zeros((self.features + 7) // 8, np.uint8)
+        np.bitwise_or.at(bits, columns >> 3, np.left_shift(1, columns & 7).astype(np.uint8))
+        return bits

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sureline.features.hashing import KEPT_NAMES, MOST_NAMES, Hashing
 from sureline.features.names import Names
-from sureline.features.vocabulary import SMALLEST, Vocabulary, fill_table
+from sureline.features.vocabulary import SMALLEST, Vocabulary, fill_table, move_entries
 from sureline.kernels.text.arguments import VocabularyArrays
-from sureline.kernels.text.vocabulary import ENLARGE, PRUNE
+from sureline.kernels.text.vocabulary import PRUNE
 from sureline.kernels.text.vocabulary_merge import COPY_NAMES, ENTER_KEYS
 
 Indices = NDArray[np.intp]
@@ -67,7 +67,7 @@ def merge_vocabularies(
     )
     unknown = ~_known(waiting, table)
     entries = np.column_stack([waiting, (-np.minimum(counts, first.least - 1)).view(np.uint64)])
-    ENLARGE.compiled("float64")(np.ascontiguousarray(entries[unknown]), table)
+    move_entries(np.ascontiguousarray(entries[unknown]), table)
     merged = Vocabulary(first.least, first.most)
     taken = sizes[-1] + int(np.count_nonzero(unknown))
     merged.arrays = VocabularyArrays(table, seen, np.array([sizes[-1], taken, letters]), names)
@@ -76,7 +76,7 @@ def merge_vocabularies(
 
 def _known(keys: Keys, table: Keys) -> NDArray[np.bool_]:
     """Which fingerprints the table has."""
-    return np.isin(keys, table[:, 0]) if keys.size else np.zeros(0, np.bool_)
+    return np.isin(keys, table[:, 0], kind="sort") if keys.size else np.zeros(0, np.bool_)
 
 
 def _seen(
@@ -157,7 +157,7 @@ def grow_vocabulary(
     names = Names.concatenated([begun.arrays.names, own], [before.size, new.size])
     every = np.concatenate([before, new])
     waiting_keys, counts = _sum_waiting(begun.waiting(), waiting)
-    left = ~np.isin(waiting_keys, every) & (counts > 0)
+    left = ~np.isin(waiting_keys, every, kind="sort") & (counts > 0)
     waiting_keys, counts = waiting_keys[left], np.minimum(counts[left], begun.least - 1)
     grown = Vocabulary(begun.least, begun.most)
     sizes = np.array([every.size, every.size + waiting_keys.size, names.letters.size])

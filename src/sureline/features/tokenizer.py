@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data import NamedFeatures
-from sureline.data.surrogates import replace_surrogates
+from sureline.data.surrogates import has_surrogates, replace_surrogates
 from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows, cut
 from sureline.features.unicode_tables import VERSION, characters
@@ -27,6 +27,8 @@ from sureline.kernels.text.arguments import (
 from sureline.kernels.text.tokenizer import BINARY, BLOCK, COUNTS, FILL_STOPS, LOG, READ_TEXTS
 from sureline.options import LONGEST
 
+VERSIONS = (VERSION, 2)  # of the scheme, that can be read
+UNSPACED = (1, 3)  # characters of words in scripts that are written without spaces
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
 # Texts are read in chunks of about this many bytes, so that their tokens stay in the cache.
 CHUNK_BYTES = 2**19
@@ -62,12 +64,20 @@ class Tokenizer:
     stop_words: tuple[str, ...]
     min_length: int
     bits: int = 0  # hash fingerprints to so many bits; 0: keep all 64
-    version: int = VERSION
+    unspaced: bool = False  # characters only of words in scripts that are written without spaces
+
+    @property
+    def version(self) -> int:
+        """The version of the scheme: the first, or the one that chose such scripts."""
+        return 2 if self.unspaced else VERSION
 
     @classmethod
     def from_options(cls, owner: Any) -> Tokenizer:
         """The tokenizer that an estimator's parameters describe, which have been checked."""
-        ngrams, chars = _pair(owner.ngrams), _pair(owner.chars)
+        unspaced = owner.chars == "auto"
+        ngrams, chars = _pair(owner.ngrams), UNSPACED if unspaced else _pair(owner.chars)
+        if unspaced and ngrams is None:
+            chars = None
         if ngrams is None and chars is None:
             raise InvalidParameter(
                 f"{type(owner).__name__}: with neither words nor characters a text has no "
@@ -76,12 +86,13 @@ class Tokenizer:
         return cls(
             ngrams=ngrams,
             chars=chars,
-            char_scope=owner.char_scope,
+            char_scope="words" if unspaced else owner.char_scope,
             lowercase=bool(owner.lowercase),
             counts=owner.counts,
             stop_words=tuple(owner.stop_words or ()),
             min_length=int(owner.min_length),
             bits=int(owner.bits) if owner.features == "hash" else 0,
+            unspaced=unspaced,
         )
 
     def read(
@@ -140,6 +151,7 @@ class Tokenizer:
             self._stops,
             COUNTING[self.counts],
             self.bits,
+            self.unspaced,
         )
 
     def chunks(
@@ -165,17 +177,15 @@ class Tokenizer:
         """A hash table of the stop words' fingerprints."""
         if not self.stop_words:
             return np.zeros(1, np.uint64)
+        for word in filter(has_surrogates, self.stop_words):
+            raise _no_stop_word(word)
         plain = Tokenizer((1, 1), None, "words", self.lowercase, "binary", (), 1)
         found = plain.read(
             pa.array(list(self.stop_words), pa.large_string()), buffers=TokenizerBuffers()
         )
         parts = np.diff(found.indptr)
         if (parts != 1).any():
-            wrong = self.stop_words[int(np.argmax(parts != 1))]
-            raise InvalidParameter(
-                f"stop_words must be single words, made of letters, digits and underscores; got "
-                f"{wrong!r}"
-            )
+            raise _no_stop_word(self.stop_words[int(np.argmax(parts != 1))])
         keys = np.unique(found.keys[: found.indptr[-1]])
         stops = np.zeros(2 << int(keys.size).bit_length(), np.uint64)
         FILL_STOPS.compiled("float64")(keys, stops)
@@ -310,6 +320,12 @@ def text_buffers(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray
         return NO_OFFSETS, NO_TEXT
     starts = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
     return starts, NO_TEXT if data is None else np.frombuffer(data, np.uint8)
+
+
+def _no_stop_word(word: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"stop_words must be single words, made of letters, digits and underscores; got {word!r}"
+    )
 
 
 def _pair(value: Any) -> tuple[int, int] | None:

@@ -83,7 +83,7 @@ class Vocabulary:
         table = arrays.table
         if 2 * (taken + new) > table.shape[0]:
             table = np.zeros((1 << int(2 * (taken + new)).bit_length(), 2), np.uint64)
-            ENLARGE.compiled("float64")(arrays.table, table)
+            move_entries(arrays.table, table)
         self.arrays = VocabularyArrays(
             table,
             grow(arrays.seen, columns + new),
@@ -202,14 +202,26 @@ def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
 def fill_table(
     keys: NDArray[np.uint64], waiting: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """The hash table of features with a column each, and of others that wait for one."""
+    """The hash table of features with a column each, and of others that wait for one.
+
+    A ModelFileError where these are no fingerprints.
+    """
     entries = np.zeros((keys.size + waiting.size, 2), np.uint64)
     entries[: keys.size, 0], entries[keys.size :, 0] = keys, waiting
     entries[: keys.size, 1] = np.arange(1, keys.size + 1)
     entries[keys.size :, 1] = (-counts).view(np.uint64)
     table = np.zeros((1 << int(2 * len(entries) + SMALLEST).bit_length(), 2), np.uint64)
-    ENLARGE.compiled("float64")(entries, table)
+    if move_entries(entries, table) != len(entries):
+        raise ModelFileError("the vocabulary of this model is damaged; load another copy")
     return table
+
+
+def move_entries(entries: NDArray[np.uint64], table: NDArray[np.uint64]) -> int:
+    """Enter all entries into an empty table; how many there were."""
+    moved: int = ENLARGE.compiled("float64")(entries, table)
+    if moved < 0:
+        raise ModelFileError("the vocabulary of this model is damaged; load another copy")
+    return moved
 
 
 def empty_rows(tokens: TokenizedTexts, first: int, dtype: str) -> Rows:

@@ -77,8 +77,8 @@ class ModelArrays(NamedTuple):
     """What loops learn into; an array that is not in use is empty.
 
     `table` is feature-major, with the constant feature first. `counters` counts updates and
-    mistakes. `class_counts` and `class_tokens` are explained in `class_counts`, `calibrator` in
-    `calibration` and `noise_sums` in `noise`.
+    mistakes. `class_counts` and `class_tokens` are explained in `class_counts`, `calibrator`,
+    `outcomes` and `novelty` in `calibration`, and `noise_sums` in `noise`.
     """
 
     table: NDArray[Any]
@@ -89,6 +89,8 @@ class ModelArrays(NamedTuple):
     class_tokens: NDArray[np.int64]
     calibrator: NDArray[np.float64]
     noise_sums: NDArray[np.float64]
+    outcomes: NDArray[np.float64]
+    novelty: NDArray[np.float64]
 
 
 class StepRule(NamedTuple):
@@ -181,6 +183,8 @@ def model_arrays(real: Any, ndim: int = 3, kind: Any = array) -> Any:
         kind(types.int32, 2),
         kind(i8),
         kind(f8),
+        kind(f8),
+        kind(f8, 2),
         kind(f8),
     ]
     return types.NamedTuple(fields, ModelArrays)

@@ -7,9 +7,13 @@ loop again; a function pointer does neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -41,9 +45,10 @@ def compiled(
     """
     if PLAIN:
         return function
-    for callee in inlined:
-        register_jitable(callee)
-    return compile_function(function, signature, allocates, open_cache(function, signature))
+    with defer_signals():
+        for callee in inlined:
+            register_jitable(callee)
+        return compile_function(function, signature, allocates, open_cache(function, signature))
 
 
 @cache
@@ -52,7 +57,35 @@ def pointer(
 ) -> Any:
     """`function`, compiled for `signature`, to be given to loops; it may allocate arrays."""
     made = compiled(function, signature, inlined, allocates=True)
-    return made if PLAIN else Pointer(made, signature)
+    if PLAIN:
+        return made
+    with defer_signals():
+        return Pointer(made, signature)
+
+
+@contextmanager
+def defer_signals() -> Iterator[None]:
+    """Call the signal handlers of Python after the block.
+
+    Numba and llvmlite compile, and read compiled code, under locks that an exception from a handler
+    would leave locked, and with objects that it would leave half made.
+    """
+    if threading.current_thread() is not threading.main_thread():  # handlers run in that one
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handlers = {
+        int(number): handler
+        for number in signal.valid_signals()
+        if callable(handler := signal.getsignal(number))
+    }
+    with ExitStack() as restored:
+        for number, handler in handlers.items():
+            restored.callback(signal.signal, number, handler)
+            signal.signal(number, lambda *event: came.append(event))
+        yield
+    for event in came:
+        handlers[event[0]](*event)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,19 @@ from sureline.kernels.arguments import (
     i8,
     model_arrays,
 )
-from sureline.kernels.calibration import follow
+from sureline.kernels.calibration import (
+    SCALED,
+    extent_of,
+    follow,
+    follow_thinned,
+    gap_of,
+    knows,
+    next_salt,
+    salt_of,
+    span_of,
+    unknown_share,
+    without_unknown,
+)
 from sureline.kernels.class_columns import CLASS_BUFFERS, ClassBuffers
 from sureline.kernels.class_counts import count_row, uncount_row
 from sureline.kernels.compiling import Kernel
@@ -50,7 +62,7 @@ for _loop in (learn_diagonal, learn_exact, learn_one_vs_rest, learn_rivals):
 class RowCopy(NamedTuple):
     """A row by itself, opened: its example, its part of the table, and that before learning.
 
-    `shares` and `squares` are what `share_tokens` and `prior_of` write; `scores` has four elements
+    `shares` and `squares` are what `share_tokens` and `prior_of` write; `scores` has six elements
     per class for the calibrator.
     """
 
@@ -72,7 +84,7 @@ def row_copy(longest: int, columns: int) -> RowCopy:
         np.empty((longest + 1, 2, columns)),
         np.empty((3, columns)),
         np.empty((longest + 1, columns)),
-        np.empty((4, max(columns, 2))),
+        np.empty((6, max(columns, 2))),
     )
 
 
@@ -126,19 +138,49 @@ def close_row(
 
 
 @register_jitable
-def follow_row(constant: float, known: int, code: int, calibrator: Any, copy: RowCopy) -> None:
-    """Let the calibrator learn from a row that is opened but not learned yet."""
-    entries, values = copy.entries, copy.example.rows.data
+def follow_row(
+    row: tuple[int, int],
+    rows: Rows,
+    model: ModelArrays,
+    constant: float,
+    known: int,
+    informed: bool,
+    code: int,
+    copy: RowCopy,
+) -> None:
+    """Let the calibrator learn from a row that is opened but not learned, and a thinned copy."""
+    start, stop = row
+    entries, values, calibrator = copy.entries, copy.example.rows.data, model.calibrator
+    scaled = calibrator[SCALED]
     shared = known == 1  # two classes
-    scores = copy.scores[0, : 2 if shared else known]
-    for column in range(known):
-        scores[column] = constant * entries[0, 0, column]
-    for u in range(copy.example.rows.indptr[1]):
+    count = 2 if shared else known
+    scores, thinned, parts = copy.scores[4, :count], copy.scores[5, :count], copy.scores[:4]
+    found, part, every = extent_of(row, rows, model, known, informed)
+    scores[:], thinned[:] = 0.0, 0.0
+    for u in range(stop - start):
         for column in range(known):
             scores[column] += entries[u + 1, 0, column] * values[u]
+    salt = salt_of(start, stop, rows.indices)
+    span = span_of(salt)
+    kept = kept_part = 0.0
+    u = gap_of(salt, span) - 1 if scaled != 0.0 else stop
+    while u < stop - start:
+        if knows(rows.indices[start + u], model, known, informed):
+            kept += 1.0
+            kept_part += values[u] * values[u]
+            for column in range(known):
+                thinned[column] += entries[u + 1, 0, column] * values[u]
+        salt = next_salt(salt)
+        u += gap_of(salt, span)
+    for column in range(known):
+        intercept = constant * entries[0, 0, column]
+        scores[column] = without_unknown(intercept + scores[column], intercept, part, scaled)
+        thinned[column] = without_unknown(intercept + thinned[column], intercept, kept_part, scaled)
     if shared:
         scores[1], scores[0] = scores[0], -scores[0]
-    follow(scores, code, calibrator, copy.scores[1:])
+        thinned[1], thinned[0] = thinned[0], -thinned[0]
+    follow(scores, code, found, unknown_share(part, every), model, parts)
+    follow_thinned(thinned, code, kept, model, parts)
 
 
 @register_jitable
@@ -153,6 +195,8 @@ def model_of(table: Any, model: ModelArrays) -> ModelArrays:
         model.class_tokens,
         model.calibrator,
         model.noise_sums,
+        model.outcomes,
+        model.novelty,
     )
 
 
@@ -182,7 +226,7 @@ def learn_two_copied(
             uncount_row(row[0], row[1], rows.indices, counts, tokens, code)
         open_row(row, rows, model, prior, 1, copy)
         if model.calibrator.size:
-            follow_row(rule.constant, 1, code, model.calibrator, copy)
+            follow_row(row, rows, model, rule.constant, 1, prior.informed, code, copy)
         example.codes[0], example.weight[0] = code, examples.weight[i]
         updates = counters[0]
         if projection == BEST:
@@ -228,12 +272,14 @@ def learn_many_copied(
         now = max(known, code + 1)
         if now < 2:  # no rival yet
             known = now
+            if model.calibrator.size:
+                model.outcomes[0, code] += 1.0
             if prior.informed:
                 count_row(row[0], row[1], rows.indices, counts, tokens, code)
             continue
         open_row(row, rows, model, prior, now, copy)
         if model.calibrator.size:
-            follow_row(rule.constant, now, code, model.calibrator, copy)
+            follow_row(row, rows, model, rule.constant, now, prior.informed, code, copy)
         example.codes[0], example.weight[0] = code, examples.weight[i]
         updates = counters[0]
         if scheme.kind == ONE_VS_REST:

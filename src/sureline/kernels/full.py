@@ -1,4 +1,9 @@
-"""Learning with a full covariance matrix, for dense inputs of up to a few thousand features."""
+"""Learning with a full covariance matrix, for dense inputs of up to a few thousand features.
+
+Means and covariances are float64, whatever the rows are. A covariance whose variances differ by
+more than that can hold loses its definiteness to rounding. Loops notice that xᵀΣx of a row is too
+small: those that learn return -2 less the row.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +24,27 @@ from sureline.kernels.arguments import (
     array,
     examples,
     f8,
+    flag,
     given,
     i8,
     model_arrays,
     rows,
 )
-from sureline.kernels.calibration import follow
-from sureline.kernels.class_columns import margin_of, rank_rivals, score_classes
+from sureline.kernels.calibration import (
+    PRIOR_VARIANCE,
+    SCALED,
+    follow,
+    is_learned,
+    unknown_share,
+    without_unknown,
+)
 from sureline.kernels.compiling import Kernel
 from sureline.kernels.custom_rule import row_of
 from sureline.kernels.diagonal import HUGE, TINY, shared, sign_of
 from sureline.kernels.noise import row_constant
-from sureline.kernels.one_vs_rest import beaten
 from sureline.kernels.scores import LARGE, SMALL, largest
+
+EPSILON = 2.0**-52
 
 
 @register_jitable(fastmath={"contract"})
@@ -68,9 +81,38 @@ class FullBuffers(NamedTuple):
     root: Any
 
 
-def full_buffers(size: int, products: int, dtype: str) -> FullBuffers:
+def full_buffers(size: int, products: int) -> FullBuffers:
     """Buffers for a covariance of `size` rows, the constant feature's included."""
-    return FullBuffers(np.empty((products, size)), np.empty(size, dtype))
+    return FullBuffers(np.empty((products, size)), np.empty(size))
+
+
+@register_jitable
+def follow_full(row: Row, model: ModelArrays, code: int, known: int, parts: Any) -> None:
+    """Let the calibrator learn from a row whose scores are in line 4 of `parts`.
+
+    Of two classes that share a column, `known` is 1. There are no thinned copies: rows of a full
+    covariance are short.
+    """
+    calibrator, table = model.calibrator, model.table
+    count = max(known, 2)
+    found = part = every = 0.0
+    for k in range(row.start, row.stop):
+        j, square = row.indices[k] + 1, np.float64(row.data[k]) * np.float64(row.data[k])
+        every += square
+        learned = False
+        for column in range(known):
+            variance = model.covariance[column, j, j]
+            learned = learned or is_learned(variance, calibrator[PRIOR_VARIANCE])
+        if learned:
+            found += 1.0
+            part += square
+    scores = parts[4, :count]
+    for column in range(known):
+        intercept = row.constant * np.float64(table[0, 0, column])
+        scores[column] = without_unknown(scores[column], intercept, part, calibrator[SCALED])
+    if known == 1:
+        scores[1], scores[0] = scores[0], -scores[0]
+    follow(scores, code, found, unknown_share(part, every), model, parts[:4])
 
 
 def learn_full(
@@ -80,14 +122,14 @@ def learn_full(
     rescale_below: float,
     buffers: FullBuffers,
 ) -> int:
-    """Learn two classes; return the row whose numbers overflowed, or -1.
+    """Learn two classes; return the row whose numbers overflowed, -1, or -2 less the row.
 
     The covariance loses a rank-one product of one vector with itself, element by element, so that
     it stays symmetric to the bit. When the mean variance falls below `rescale_below`, mean and
     covariance are scaled up again, which a scale-free rule does not notice; 0 for the others.
     """
     mean, covariance = model.table.reshape(model.table.shape[0]), model.covariance[0]
-    size, share, scores = mean.size, rule.share, np.empty((4, 2))
+    size, share, scores = mean.size, rule.share, np.empty((5, 2))
     pull, root = buffers.pulls[0], buffers.root
     for i in examples.order:
         row = row_of(examples.rows, i, rule.constant)
@@ -99,13 +141,15 @@ def learn_full(
         if not math.isfinite(m + v):
             return int(i)
         if model.calibrator.size:
-            scores[0, 0], scores[0, 1] = -m, m
-            follow(scores[0], examples.codes[i], model.calibrator, scores[1:])
+            scores[4, 0] = m
+            follow_full(row, model, examples.codes[i], 1, scores)
         m *= y
         if m <= 0.0:
             model.counters[1] += 1
         a = row_constant(rule.a, model.noise_sums, m)
-        v = at_least(v, pull, covariance)
+        v = at_least(v, pull, covariance, row, rescale_below > 0.0)
+        if v < 0.0:
+            return -2 - int(i)
         if v <= TINY:
             continue
         t, E = rule.step(m, v, 1.0 if share else c, a, rule.b)
@@ -145,14 +189,34 @@ def subtract(covariance: Any, pull: Any, E: float, v: float, floor: float, root:
 
 
 @register_jitable
-def at_least(v: float, pull: Any, covariance: Any) -> float:
-    """No xᵀΣx of a positive semidefinite Σ is smaller than |Σx|²/tr Σ; rounding may be."""
+def at_least(v: float, pull: Any, covariance: Any, row: Row, scale_free: bool) -> float:
+    """The v = xᵀΣx of a row, or -1 where no positive semidefinite Σ has it.
+
+    None is smaller than |Σx|²/tr Σ, but for the rounding of the sum. With a scale-free rule there
+    is no error: under contradictory labels its variances shrink for ever, each at its own pace, and
+    where one is lost in the rounding of the others, the least is what it may be.
+    """
     trace = 0.0
     length = 0.0
     for j in range(pull.size):
         trace += covariance[j, j]
         length += pull[j] * pull[j]
-    return max(v, length / trace)
+    least: float = length / trace
+    if v >= least:
+        return v
+    certain = not scale_free and v < least - rounding_error(covariance, row)
+    return -1.0 if certain else least
+
+
+@register_jitable
+def rounding_error(covariance: Any, row: Row) -> float:
+    """By how much rounding may change xᵀΣx: every |Σ_jk| is at most √(Σ_jj Σ_kk)."""
+    reach = row.constant * math.sqrt(max(covariance[0, 0], 0.0))
+    for k in range(row.start, row.stop):
+        j = row.indices[k] + 1
+        reach += abs(np.float64(row.data[k])) * math.sqrt(max(covariance[j, j], 0.0))
+    error: float = EPSILON * covariance.shape[0] * reach * reach
+    return error
 
 
 @register_jitable
@@ -174,139 +238,19 @@ def rescale(means: Any, covariances: Any, below: float) -> None:
                     covariances[column, j, k] *= scale
 
 
-def learn_full_rivals(
-    examples: Examples,
-    model: ModelArrays,
-    rule: StepRule,
-    rescale_below: float,
-    known: int,
-    competitors: int,
-    buffers: FullBuffers,
-) -> int:
-    """As `learn_full` for many classes, each with a covariance of its own; rivals in sequence."""
-    table, covariance, share = model.table, model.covariance, rule.share
-    size, columns = table.shape[0], table.shape[2]
-    pulls, root = buffers.pulls, buffers.root
-    every, left, parts = np.empty(columns), np.empty(columns), np.empty((3, columns))
-    strongest = np.empty(columns, np.int64)
-    for i in examples.order:
-        row = row_of(examples.rows, i, rule.constant)
-        y, c = examples.codes[i], examples.weight[i]
-        new = y >= known
-        known = max(known, y + 1)
-        if known < 2:
-            continue
-        scores = every[:known]
-        score_classes(row, table, scores, 0, 0)
-        rivals = strongest[: min(competitors, known - 1)]
-        rank_rivals(scores, examples.rank, y, rivals, left)
-        if new or scores[y] <= scores[rivals[0]]:
-            model.counters[1] += 1
-        if model.calibrator.size:
-            follow(scores, y, model.calibrator, parts)
-        a = row_constant(rule.a, model.noise_sums, scores[y] - scores[rivals[0]])
-        changed = False
-        for q in range(rivals.size):
-            r = rivals[q]
-            m = margin_of(row, table, y, r) if changed else scores[y] - scores[r]
-            v_y = times_row(covariance[y], row, pulls[0])
-            v_r = times_row(covariance[r], row, pulls[1])
-            if not math.isfinite(m + v_y + v_r):
-                return int(i)
-            v_y = at_least(v_y, pulls[0], covariance[y])
-            v_r = at_least(v_r, pulls[1], covariance[r])
-            v = v_y + v_r
-            if v <= TINY:
-                continue
-            t, E = rule.step(m, v, 1.0 if share else c, a, rule.b)
-            if t == 0.0 and E == 0.0:
-                continue
-            E = min(E, HUGE)
-            if share and c != 1.0:
-                t, E = shared(t, E, c)
-            changed = True
-            checked = 0.0
-            for j in range(size):
-                table[j, 0, y] += t * (pulls[0, j] / v)
-                table[j, 0, r] -= t * (pulls[1, j] / v)
-                checked += table[j, 0, y] + table[j, 0, r]
-            if not math.isfinite(checked):
-                return int(i)
-            trace = 0.0
-            if v_y > TINY:
-                trace = subtract(covariance[y], pulls[0], E * (v_y / v), v_y, rule.floor, root)
-            if v_r > TINY:
-                other = subtract(covariance[r], pulls[1], E * (v_r / v), v_r, rule.floor, root)
-                trace = max(trace, other)
-            if trace < rescale_below * size:
-                rescale(table[:, 0, :known], covariance[:known], rescale_below)
-        model.counters[0] += int(changed)
-    return -1
+def spread_full(
+    rows: Rows, covariance: Any, constant: float, scale_free: bool, pull: Any, deviation: Any
+) -> bool:
+    """The deviation of every row's scores, by column, also where its square underflows.
 
-
-def learn_full_one_vs_rest(
-    examples: Examples,
-    model: ModelArrays,
-    rule: StepRule,
-    rescale_below: float,
-    known: int,
-    buffers: FullBuffers,
-) -> int:
-    """The same for many classes, each against the rest."""
-    table, covariance, share = model.table, model.covariance, rule.share
-    size, columns = table.shape[0], table.shape[2]
-    pulls, root = buffers.pulls, buffers.root
-    every, parts = np.empty(columns), np.empty((3, columns))
-    for i in examples.order:
-        row = row_of(examples.rows, i, rule.constant)
-        y, c = examples.codes[i], examples.weight[i]
-        new = y >= known
-        known = max(known, y + 1)
-        if known < 2:
-            continue
-        scores = every[:known]
-        score_classes(row, table, scores, 0, 0)
-        if new or beaten(scores, y):
-            model.counters[1] += 1
-        if model.calibrator.size:
-            follow(scores, y, model.calibrator, parts)
-        a = row_constant(rule.a, model.noise_sums, scores[y])
-        changed, trace = False, np.inf
-        for column in range(known):
-            sign = 1.0 if column == y else -1.0
-            m = sign * scores[column]
-            v = times_row(covariance[column], row, pulls[0])
-            if not math.isfinite(m + v):
-                return int(i)
-            v = at_least(v, pulls[0], covariance[column])
-            if v <= TINY:
-                continue
-            t, E = rule.step(m, v, 1.0 if share else c, a, rule.b)
-            if t == 0.0 and E == 0.0:
-                continue
-            E = min(E, HUGE)
-            if share and c != 1.0:
-                t, E = shared(t, E, c)
-            changed = True
-            checked = 0.0
-            for j in range(size):
-                table[j, 0, column] += sign * t * (pulls[0, j] / v)
-                checked += table[j, 0, column]
-            if not math.isfinite(checked):
-                return int(i)
-            trace = min(trace, subtract(covariance[column], pulls[0], E, v, rule.floor, root))
-        if trace < rescale_below * size:
-            rescale(table[:, 0, :known], covariance[:known], rescale_below)
-        model.counters[0] += int(changed)
-    return -1
-
-
-def spread_full(rows: Rows, covariance: Any, constant: float, pull: Any, deviation: Any) -> None:
-    """The deviation of every row's scores, by column, also where its square underflows."""
+    Returns whether all squares are at least 0, but for rounding; see `at_least`.
+    """
     for i in range(deviation.shape[0]):
         row = row_of(rows, i, constant)
         for column in range(deviation.shape[1]):
             v = times_row(covariance[column], row, pull)
+            if not scale_free and v < 0.0 and v < -rounding_error(covariance[column], row):
+                return False
             scale = 1.0
             if not SMALL < v < LARGE:
                 scale = largest(row.start, row.stop, row.data, constant)
@@ -316,31 +260,18 @@ def spread_full(rows: Rows, covariance: Any, constant: float, pull: Any, deviati
                     for k in range(row.start, row.stop):
                         v += np.float64(row.data[k]) / scale * (pull[row.indices[k] + 1] / scale)
             deviation[i, column] = scale * math.sqrt(max(v, 0.0))
+    return True
 
 
-def full_buffers_type(real: Any) -> Any:
-    """The type of `FullBuffers`."""
-    return types.NamedTuple([array(f8, 2), array(real)], FullBuffers)
-
+FULL_ARRAYS = model_arrays(f8)
+FULL_BUFFERS = types.NamedTuple([array(f8, 2), array(f8)], FullBuffers)
 
 LEARN_FULL = Kernel(
     learn_full,
-    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, f8, full_buffers_type(real)),
-    allocates=True,
-)
-LEARN_FULL_RIVALS = Kernel(
-    learn_full_rivals,
-    lambda real: i8(
-        examples(real), model_arrays(real), STEP_RULE, f8, i8, i8, full_buffers_type(real)
-    ),
-    allocates=True,
-)
-LEARN_FULL_ONE_VS_REST = Kernel(
-    learn_full_one_vs_rest,
-    lambda real: i8(examples(real), model_arrays(real), STEP_RULE, f8, i8, full_buffers_type(real)),
+    lambda real: i8(examples(real), FULL_ARRAYS, STEP_RULE, f8, FULL_BUFFERS),
     allocates=True,
 )
 SPREAD_FULL = Kernel(
     spread_full,
-    lambda real: types.void(rows(real), given(real, 3), f8, array(f8), array(f8, 2)),
+    lambda real: flag(rows(real), given(f8, 3), f8, flag, array(f8), array(f8, 2)),
 )

@@ -46,6 +46,7 @@ from sureline.kernels.arguments import (
     model_arrays,
     rows,
 )
+from sureline.kernels.calibration import count_row_counted, is_learned
 from sureline.kernels.compiling import Kernel
 from sureline.kernels.logarithm import log_ratio
 from sureline.kernels.positions import entry_at, row_at
@@ -162,15 +163,27 @@ def gather_two(
 
 
 @register_jitable
-def moments_two(length: int, row: Any, table: Any, constant: float) -> tuple[float, float]:
-    """The mean and the variance of a row's score, from what `gather_two` has copied."""
+def moments_two(
+    length: int, row: Any, table: Any, constant: float, prior: float
+) -> tuple[float, float, float, float, float]:
+    """The mean and the variance of a row's score, from what `gather_two` has copied.
+
+    And how many features are known, whose opened variance is not the initial one, `prior`, Σx² of
+    these, and Σx² of all: one loop for all sums takes no longer than one for two of them.
+    """
     means, spreads, values, gains = row[0], row[1], row[2], row[5]
     m = constant * np.float64(table[0, 0, 0])
     v = constant * np.float64(table[0, 1, 0])
+    known = part = every = 0.0
     for u in range(length):
         m += gains[u] * means[u] * values[u]
-        v += gains[u] * spreads[u] * values[u] * values[u]
-    return m, v
+        variance = gains[u] * spreads[u]
+        v += variance * values[u] * values[u]
+        square, learned = values[u] * values[u], 1.0 if is_learned(variance, prior) else 0.0
+        known += learned
+        part += learned * square
+        every += square
+    return m, v, known, part, every
 
 
 @register_jitable
@@ -261,7 +274,7 @@ def two_buffers(longest: int, informed: bool = True) -> TwoBuffers:
     row = np.empty((6, longest))
     if not informed:
         row[5] = 1.0
-    return TwoBuffers(row, np.empty((3, 1)), np.empty((4, 2)))
+    return TwoBuffers(row, np.empty((3, 1)), np.empty((5, 2)))
 
 
 def rest_buffers(longest: int, columns: int, informed: bool = True) -> RestBuffers:
@@ -274,7 +287,7 @@ def rest_buffers(longest: int, columns: int, informed: bool = True) -> RestBuffe
         np.empty(few),
         np.empty(few),
         np.empty((4, columns)),
-        np.empty((3, columns)),
+        np.empty((6, columns)),
         np.empty(columns, np.int64),
     )
 
@@ -287,8 +300,13 @@ def score_two(
     buffers: TwoBuffers,
     means: Any,
     variances: Any,
+    prior: float,
+    known: Any,
 ) -> None:
-    """The mean of every row's score and, unless `variances` is empty, the variance."""
+    """The mean of every row's score and, unless `variances` is empty, the variance.
+
+    Unless `known` is empty, it gets what `moments_two` counts, for the initial variance `prior`.
+    """
     row, indices, data = buffers.row, rows.indices, rows.data
     table, counts = model.table, model.class_counts
     spreading = variances.shape[0] > 0
@@ -298,9 +316,12 @@ def score_two(
         end = rows.indptr[i + 2] if i + 1 < means.shape[0] else stop
         gather_two(start, stop, indices, data, table, counts, True, stop, end, row)
         gain_two(stop - start, row, buffers.shares, inverse)
-        means[i, 0], v = moments_two(stop - start, row, table, constant)
+        found = moments_two(stop - start, row, table, constant, prior)
+        means[i, 0], v = found[0], found[1]
         if spreading:
             variances[i, 0] = v
+        if known.shape[0]:
+            known[i, 0], known[i, 1], known[i, 2] = found[2], found[3], found[4]
 
 
 def score_many(
@@ -311,24 +332,29 @@ def score_many(
     buffers: RestBuffers,
     means: Any,
     variances: Any,
+    prior: float,
+    known: Any,
 ) -> None:
     """As `score_two` for many classes, each with a column of its own."""
     indptr, indices, data, table = rows.indptr, rows.indices, rows.data, model.table
-    known = means.shape[1]
+    columns = means.shape[1]
     slots = 2 if variances.shape[0] > 0 else 1
     tile_shares(model.class_tokens, buffers.tiles)
     for i in range(means.shape[0]):
         start, stop = row_at(indptr, i)
         end = indptr[i + 2] if i + 1 < means.shape[0] else stop
         fetch_row(stop, end, indices, model, True)
-        gain_all(start, stop, indices, model, known, inverse, buffers)
+        gain_all(start, stop, indices, model, columns, inverse, buffers)
+        if known.shape[0]:
+            counted = count_row_counted(start, stop, rows, model.class_counts, columns)
+            known[i, 0], known[i, 1], known[i, 2] = counted
         for slot in range(slots):
             out = variances[i] if slot else means[i]
-            for column in range(known):
+            for column in range(columns):
                 out[column] = constant * np.float64(table[0, slot, column])
             for k in range(start, stop):
                 x = np.float64(data[k])
-                gains = buffers.gains[(k - start) * known :]
+                gains = buffers.gains[(k - start) * columns :]
                 weigh_all(table[entry_at(indices, k), slot], gains, x * x if slot else x, out)
 
 
@@ -402,7 +428,8 @@ OPEN_BUFFERS = types.NamedTuple([array(f8, 2), array(f8, 2), array(f8)], OpenBuf
 def scored(real: Any, buffers: Any) -> Any:
     """The signature of loops that score rows."""
     model = model_arrays(real, kind=given)
-    return types.void(rows(real), model, f8, f8, buffers, array(f8, 2), array(f8, 2))
+    out = array(f8, 2)
+    return types.void(rows(real), model, f8, f8, buffers, out, out, f8, out)
 
 
 SCORE_TWO = Kernel(score_two, lambda real: scored(real, TWO_BUFFERS))

@@ -17,12 +17,27 @@ from sureline.kernels.arguments import (
     Examples,
     ModelArrays,
     Prior,
+    Rows,
     StepRule,
     examples,
     i8,
     model_arrays,
 )
-from sureline.kernels.calibration import follow
+from sureline.kernels.calibration import (
+    PRIOR_VARIANCE,
+    SCALED,
+    extent_of,
+    follow,
+    follow_thinned,
+    gap_of,
+    is_learned,
+    knows,
+    next_salt,
+    salt_of,
+    span_of,
+    unknown_share,
+    without_unknown,
+)
 from sureline.kernels.class_counts import count_row, uncount_row
 from sureline.kernels.compiling import Kernel
 from sureline.kernels.diagonal import HUGE, TINY, shared, sign_of
@@ -66,6 +81,86 @@ def move_all(
         )
 
 
+@register_jitable
+def follow_two(
+    m: float,
+    intercept: float,
+    extent: tuple[float, float, float],
+    code: int,
+    row: tuple[int, int],
+    indices: Any,
+    model: ModelArrays,
+    buffers: TwoBuffers,
+) -> None:
+    """Let the calibrator learn from a row of two classes with the score m, and a thinned copy.
+
+    `extent` is what `moments_two` has counted.
+    """
+    start, stop = row
+    means, spreads, values = buffers.row[0], buffers.row[1], buffers.row[2]
+    gains, scores, calibrator = buffers.row[5], buffers.scores, model.calibrator
+    prior, scaled = calibrator[PRIOR_VARIANCE], calibrator[SCALED]
+    known, part, every = extent
+    m = without_unknown(m, intercept, part, scaled)
+    scores[0, 0], scores[0, 1] = -m, m
+    follow(scores[0], code, known, unknown_share(part, every), model, scores[1:])
+    if scaled == 0.0:
+        return
+    salt = salt_of(start, stop, indices)
+    span = span_of(salt)
+    kept = kept_part = evidence = 0.0
+    u = gap_of(salt, span) - 1
+    while u < stop - start:
+        if is_learned(gains[u] * spreads[u], prior):
+            kept += 1.0
+            kept_part += values[u] * values[u]
+            evidence += gains[u] * means[u] * values[u]
+        salt = next_salt(salt)
+        u += gap_of(salt, span)
+    m = without_unknown(intercept + evidence, intercept, kept_part, scaled)
+    scores[0, 0], scores[0, 1] = -m, m
+    follow_thinned(scores[0], code, kept, model, scores[1:])
+
+
+@register_jitable
+def follow_rest(
+    code: int,
+    row: tuple[int, int],
+    rows: Rows,
+    model: ModelArrays,
+    known: int,
+    constant: float,
+    informed: bool,
+    buffers: RestBuffers,
+) -> None:
+    """The same for many classes, whose scores are in line 0 of the buffers' numbers."""
+    start, stop = row
+    indices, data, table, calibrator = rows.indices, rows.data, model.table, model.calibrator
+    scaled = calibrator[SCALED]
+    scores, adjusted, parts = buffers.numbers[0], buffers.parts[4, :known], buffers.parts[:4]
+    thinned = buffers.parts[5, :known]
+    found, part, every = extent_of(row, rows, model, known, informed)
+    salt = salt_of(start, stop, indices)
+    span = span_of(salt)
+    kept = kept_part = 0.0
+    thinned[:] = 0.0
+    k = start + gap_of(salt, span) - 1 if scaled != 0.0 else stop
+    while k < stop:
+        j, x = entry_at(indices, k), np.float64(data[k])
+        if knows(indices[k], model, known, informed):
+            kept += 1.0
+            kept_part += x * x
+            weigh_all(table[j, 0], buffers.gains[(k - start) * known :], x, thinned)
+        salt = next_salt(salt)
+        k += gap_of(salt, span)
+    for column in range(known):
+        intercept = constant * np.float64(table[0, 0, column])
+        adjusted[column] = without_unknown(scores[column], intercept, part, scaled)
+        thinned[column] = without_unknown(intercept + thinned[column], intercept, kept_part, scaled)
+    follow(adjusted, code, found, unknown_share(part, every), model, parts)
+    follow_thinned(thinned, code, kept, model, parts)
+
+
 def learn_two(
     examples: Examples, model: ModelArrays, rule: StepRule, prior: Prior, buffers: TwoBuffers
 ) -> int:
@@ -76,10 +171,10 @@ def learn_two(
     """
     indptr, indices, data = examples.rows.indptr, examples.rows.indices, examples.rows.data
     order, table, constant = examples.order, model.table, rule.constant
-    counts, tokens, scores = model.class_counts, model.class_tokens, buffers.scores
-    row = buffers.row
+    counts, tokens, row = model.class_counts, model.class_tokens, buffers.row
     means, spreads, values, gains = row[0], row[1], row[2], row[5]
     informed, calibrated, floor = prior.informed, model.calibrator.size > 0, rule.floor
+    variance = 1.0 / prior.inverse
     for at in range(order.size):
         i = order[at]
         code, c = examples.codes[i], examples.weight[i]
@@ -92,12 +187,13 @@ def learn_two(
         if informed:
             share_tokens(tokens[:2], buffers.shares)
             gain_two(length, row, buffers.shares, prior.inverse)
-        m, v = moments_two(length, row, table, constant)
+        m, v, known, part, every = moments_two(length, row, table, constant, variance)
         if not math.isfinite(m + v):
             return int(i)
         if calibrated:
-            scores[0, 0], scores[0, 1] = -m, m
-            follow(scores[0], code, model.calibrator, scores[1:])
+            intercept = constant * np.float64(table[0, 0, 0])
+            extent = known, part, every
+            follow_two(m, intercept, extent, code, (start, stop), indices, model, buffers)
         y = sign_of(code)
         m *= y
         if m <= 0.0:
@@ -157,6 +253,8 @@ def learn_rest(
         if informed and not prior.counting:
             uncount_row(start, stop, indices, counts, tokens, code)
         if known < 2:  # no rival yet
+            if calibrated:
+                model.outcomes[0, code] += 1.0
             if informed:
                 count_row(start, stop, indices, counts, tokens, code)
             continue
@@ -176,7 +274,9 @@ def learn_rest(
         if new or beaten(scores, code):
             model.counters[1] += 1
         if calibrated:
-            follow(scores, code, model.calibrator, buffers.parts[:, :known])
+            follow_rest(
+                code, (start, stop), examples.rows, model, known, constant, informed, buffers
+            )
         a = row_constant(rule.a, model.noise_sums, scores[code])
         updates = 0
         for column in range(known):

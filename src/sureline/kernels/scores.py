@@ -91,4 +91,9 @@ SCORE = Kernel(score, lambda real: types.void(rows(real), given(real, 3), f8, f8
 SCORE_ONE = Kernel(
     score_one, lambda real: types.void(rows(real), given(real, 3), f8, f8, array(f8, 2))
 )
+# The means beside a full covariance are float64, whatever the rows are.
+SCORE_FULL = Kernel(score, lambda real: types.void(rows(real), given(f8, 3), f8, f8, array(f8, 2)))
+SCORE_FULL_ONE = Kernel(
+    score_one, lambda real: types.void(rows(real), given(f8, 3), f8, f8, array(f8, 2))
+)
 SPREAD = Kernel(spread, lambda real: types.void(rows(real), given(real, 3), f8, array(f8, 2)))

@@ -5,15 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.errors import DataError
 from sureline.features.rows import Rows
-
-if TYPE_CHECKING:
-    from sureline.model.linear import LinearModel
 
 
 @dataclass(frozen=True)
@@ -83,9 +82,55 @@ class Explanation:
         lines.append(f"  {signed(chosen.constant)}  constant")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """The text with its words marked, and the contributions, for notebooks."""
+        chosen = self.classes[self.label]
+        features = [each for each in chosen.features if each.share]
+        strongest = max((abs(each.share) for each in features), default=1.0)
+        chance = "" if self.probability is None else f" (probability {self.probability:.3f})"
+        rows = [
+            f"<tr><td style='text-align:right'>{each.share:+.4f}</td>"
+            f"<td style='text-align:left;background:{_colour(each.share / strongest)}'>"
+            f"{escape(each.feature)}</td></tr>"
+            for each in features
+        ]
+        others = (("other features", chosen.rest), ("constant", chosen.constant))
+        rows += [
+            f"<tr><td style='text-align:right'>{share:+.4f}</td>"
+            f"<td style='text-align:left'><i>{name}</i></td></tr>"
+            for name, share in others
+        ]
+        return (
+            f"<div><p><b>{escape(str(self.label))}</b>{chance}, score {chosen.score:+.4f}</p>"
+            f"<p style='white-space:pre-wrap'>{_marked(self.text, features, strongest)}</p>"
+            f"<table>{''.join(rows)}</table></div>"
+        )
+
+
+def _colour(strength: float) -> str:
+    """Blue for what speaks for the label, orange for what speaks against it."""
+    hue = "31, 119, 180" if strength > 0 else "255, 127, 14"
+    return f"rgba({hue}, {0.6 * min(abs(strength), 1.0):.2f})"
+
+
+def _marked(text: str, features: Sequence[Contribution], strongest: float) -> str:
+    """A text as HTML, each word coloured by what it adds, as `features` say."""
+    places = sorted({place for each in features for place in each.places})
+    starts = sorted({start for start, _ in places})
+    ends = {start: min(stop for begin, stop in places if begin == start) for start in starts}
+    shares, _ = spread_over_words(starts, ((each.share, False, each.places) for each in features))
+    parts, reached = list[str](), 0
+    for start, share in zip(starts, shares, strict=True):
+        if start < reached:
+            continue
+        word = f"<span style='background:{_colour(share / strongest)}'>"
+        parts += [escape(text[reached:start]), word, escape(text[start : ends[start]]), "</span>"]
+        reached = ends[start]
+    return "".join([*parts, escape(text[reached:])])
+
 
 def explain_row(
-    model: LinearModel,
+    model: Any,
     rows: Rows,
     names: Sequence[str],
     top: int,
@@ -94,19 +139,22 @@ def explain_row(
 ) -> Explanation:
     """What each feature of one row adds to each class's score.
 
-    `names` are those of its features; per class, the `top` ones that add or subtract most are
-    listed. Where the row comes from a `text`, `places` has where in it each feature occurs.
+    The model is a `LinearModel`, or one that is read like it. `names` are those of the row's
+    features; per class, the `top` ones that add or subtract most are listed. Where the row comes
+    from a `text`, `places` has where in it each feature occurs.
     """
-    weighted = model.learner.weighted(model.state, rows)
+    weighted = model.weighted(rows)
     size = int(rows.indptr[1])
     indices, values = rows.indices[:size], weighted.data[:size].astype(np.float64)
     means, variances = model.weights(indices)
     start, start_variance = model.weights(np.array([-1]))
-    constant, classes = model.learner.constant, model.classes.tolist()
+    if not np.isfinite(means * values[:, np.newaxis]).all():
+        raise DataError("the model's weights are too large to explain a row by them; train it anew")
+    constant, classes = model.constant, model.classes.tolist()
     label = model.predict(rows).tolist()[0]
     probabilities: list[float | None] = [None] * len(classes)
     if model.has_variance:
-        probabilities = model.probabilities(*model.moments(rows))[0].tolist()
+        probabilities = model.predict_proba(rows)[0].tolist()
     explained = dict[Any, ClassExplanation]()
     for k, name in enumerate(classes):
         shares = means[:, k] * values

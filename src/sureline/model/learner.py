@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.errors import DataError
+from sureline.errors import DataError, InvalidParameter
 from sureline.features.rows import Rows
 from sureline.kernels import rivals
 from sureline.kernels.arguments import Examples, ModelArrays, Prior, StepRule
@@ -19,7 +19,7 @@ from sureline.kernels.informed_prior import TwoBuffers, two_buffers
 from sureline.kernels.informed_update import LEARN_TWO
 from sureline.model import State
 from sureline.model.loops import AGAIN, COUNT_ONLY, COUNTED, NEW, ONE_VS_REST, SCHEMES, Loops, Turn
-from sureline.model.scorer import Floats, Integers, chances
+from sureline.model.scorer import INDEFINITE, Floats, Integers, chances
 from sureline.rules import rules
 
 __all__ = [
@@ -37,6 +37,9 @@ __all__ = [
 ]
 
 FIRST = np.zeros(1, np.int64)  # of one row
+LATE = 10  # rows per class before the first of one that comes late
+FEW_ROWS = 3.0  # so many rows are worth as much as the prior
+AGAINST = 0.2  # the score against a class that comes late, at most
 SHORT_ROW = 128  # buffers for rows that are learned one per call take twice so many nonzeros
 
 
@@ -73,7 +76,14 @@ class OneRow(NamedTuple):
 
 # What the loop for two classes changes of a state.
 _learned_arrays: Callable[[State], tuple[NDArray[Any], ...]] = attrgetter(
-    "table", "class_counts", "class_tokens", "calibrator", "noise_sums", "counts"
+    "table",
+    "class_counts",
+    "class_tokens",
+    "calibrator",
+    "noise_sums",
+    "outcomes",
+    "novelty",
+    "counts",
 )
 
 
@@ -88,6 +98,14 @@ class Learner(Loops):
         return learner_of, (self.rule.name, options)
 
     # -- learning ------------------------------------------------------------------------------
+
+    def check_learns(self, owner: str) -> None:
+        """Refuse to learn or to merge where there are only weights to predict with."""
+        if self.compact:
+            raise InvalidParameter(
+                f"{owner}: the model comes from a compact file and can only predict; to "
+                "learn further or to merge, use a file that is not compact"
+            )
 
     def learn(self, state: State, examples: Examples, turn: Turn = NEW) -> None:
         """Learn examples into a state, one after the other.
@@ -144,19 +162,42 @@ class Learner(Loops):
     def _count_learned(
         self, state: State, codes: Integers, order: Integers, failed: int, before: int
     ) -> None:
-        """Count the rows that were learned, and raise an error if one of them overflowed."""
+        """Count the rows that were learned, and raise an error if one of them failed."""
         count = order.size
         if state.wide:
             last = codes[order[0]] if count == 1 else codes[order].max(initial=-1)
             state.used = max(state.used, int(last) + 1)
         state.clock += count
         state.counts[2] += count
+        if failed < -1:
+            raise DataError(f"learning row {before - 2 - failed}: {INDEFINITE}")
         if failed >= 0:
             raise DataError(
-                f"learning row {before + failed} overflowed {self.dtype}: its values, or those of "
-                "rows before it, are too large or too small; scale the features to about 1, for "
-                "example with sklearn.preprocessing.MaxAbsScaler, and fit again"
+                f"learning row {before + failed} overflowed {state.layout.dtype}: its values, or "
+                "those of rows before it, are too large or too small; scale the features to about "
+                "1, for example with sklearn.preprocessing.MaxAbsScaler, and fit again"
             )
+
+    # -- a class that comes late ---------------------------------------------------------------
+
+    def begin_class(self, state: State, column: int, sign: float, seen: int) -> None:
+        """Let a class begin after so many rows of others: these count in its intercept.
+
+        A class that begins with a score of 0 would win all rows after its first: nothing speaks
+        against it yet, and the first row moves the intercept most. So the intercept begins with
+        `sign` times a small score, as certain as so many rows make it. A class begins with 0 where
+        there were fewer than `LATE` rows for each class before it, as where all come at random, and
+        with rules without variances.
+        """
+        if seen < LATE * max(column, 1) or not self.has_variance or self.rule.kernel is not None:
+            return
+        whole = self.scheme == ONE_VS_REST or not state.wide
+        share = FEW_ROWS / (seen + FEW_ROWS)
+        state.table[0, 0, column] = sign * AGAINST * (1.0 if whole else 0.5) * (1.0 - share)
+        if state.covariance.size:
+            state.covariance[column, 0, 0] = share * self.initial_variance
+        else:
+            state.table[0, 1, column] = share * self.initial_variance
 
     # -- a third class -------------------------------------------------------------------------
 
@@ -176,6 +217,7 @@ class Learner(Loops):
         wide.clock, wide.counts, wide.merged = state.clock, state.counts, state.merged
         wide.class_counts[:, :2], wide.class_tokens[:2] = state.class_counts, state.class_tokens
         wide.calibrator, wide.noise_sums = state.calibrator, state.noise_sums
+        wide.outcomes[:, :2], wide.novelty = state.outcomes, state.novelty
         if not state.counts[0]:  # nothing to carry over
             return wide
         changed = state.touched()

@@ -12,13 +12,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 from sureline.features.rows import Rows
+from sureline.model.arrivals import (
+    check_characters,
+    check_label_kind,
+    columns_of,
+    find_arrivals,
+)
 from sureline.model.learner import NEW, Examples, Floats, Integers, Learner, Turn, chances
 from sureline.model.lock import ReadWriteLock
+from sureline.model.outcomes import adjust_to_weights, label_sets, novelty_of, thresholds
 from sureline.model.predictions import Counts, Labels, Predictions, reported, winners
+from sureline.model.scorer import Known, two_chances
 from sureline.model.state import State
 
 # How many nonzeros of two classes are learned or scored in about a millisecond.
@@ -82,8 +89,14 @@ class LinearModel:
         Unknown features count as in a model that has learned nothing: they move no score and make
         it less certain.
         """
-        state = self.state.with_features(features, self.memory_limit_gb, self.owner)
-        return self if state is self.state else self.on(state)
+        if features <= self.state.features:
+            return self
+        return self.on(self.state.resized(features, self.memory_limit_gb, self.owner))
+
+    @property
+    def constant(self) -> float:
+        """The value of the constant feature: 1, or 0 without an intercept."""
+        return self.learner.constant
 
     @property
     def fitted(self) -> bool:
@@ -94,6 +107,11 @@ class LinearModel:
     def has_variance(self) -> bool:
         """Whether the rule keeps a variance for every weight."""
         return self.learner.has_variance
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether probabilities are calibrated."""
+        return self.learner.calibrated
 
     @property
     def n_features(self) -> int:
@@ -141,38 +159,51 @@ class LinearModel:
             Whether the rows were counted or learned before, and whether they are learned now.
         """
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
-            raise ValueError(f"Unknown label type: continuous numbers such as {y[y % 1 != 0][0]!r}")
+            wrong = y[y != np.floor(y)].tolist()[0]
+            raise DataError(f"Unknown label type: continuous numbers such as {wrong!r}")
+        self.learner.check_learns(self.owner)
         labels = self.labels if self.fitted else y[:0]
         named = np.setdiff1d(np.asarray(classes), labels) if classes is not None else labels[:0]
         for known in (labels, named):
-            self._check_label_kind(known, y)
+            check_label_kind(known, y, self.owner)
+        check_characters(named, self.owner)
         state = self.state.writeable() if self.fitted else self.fresh_state(features, 0)
         kept = np.flatnonzero(weight > 0)
         arrivals = find_arrivals(np.concatenate([labels, named]), y[kept])
+        check_characters([label for _, each in arrivals for label in each.tolist()], self.owner)
         # Refused before anything is learned.
         limit, total = self.memory_limit_gb, labels.size + named.size + len(arrivals)
         columns = total if total > 2 else 1
         self.learner.layout.check(features, columns, limit, self.owner)
         state = state.with_features(features, limit, self.owner)
-        begin = 0
-        for row, label in [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]:
-            if not state.wide:  # up to the third, each class changes how the model learns
-                self._learn_known(state, labels, rows, y, weight, kept[begin:row], turn)
-                begin = row
-                if labels.size == 2:
-                    state = self.learner.widen(state, limit, self.owner)
-            labels = np.concatenate([labels, label])
-            if not state.wide:
-                if labels.size == 2 and labels[1] < labels[0]:
+        begin, late = 0, None
+        coming = [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]
+        beforehand = labels.size + named.size
+        while coming and not state.wide:  # up to the third, each class changes how to learn
+            row, label = coming[0]
+            self._learn_known(state, labels, rows, y, weight, kept[begin:row], turn, late)
+            begin, late = row, None
+            if labels.size == 2:
+                state = self.learner.widen(state, limit, self.owner)
+                break
+            labels = np.sort(np.concatenate([labels, label]))
+            if labels.size == 2:
+                swapped = labels[1] != label
+                if swapped:
                     state.swap()
-                labels = np.sort(labels)
-                # The first label of a stream could not be predicted.
-                state.counts[1] += labels.size == 1 and named.size == 0
-            elif label in named:
-                state.used = labels.size  # other classes begin with the row that shows them
+                late = (1.0 if swapped else -1.0), int(state.counts[2])
+            # The first label of a stream could not be predicted.
+            state.counts[1] += labels.size == 1 and named.size == 0
+            del coming[0]
+        before = labels.size
+        labels = np.concatenate([labels, *(label for _, label in coming)])
         if state.wide:
+            # Other classes begin with the row that shows them.
+            state.used = max(state.used, beforehand)
             state = state.with_columns(labels.size, limit, self.owner)
-        self._learn_known(state, labels, rows, y, weight, kept[begin:], turn)
+            for column, (row, _) in enumerate(coming, before):
+                self.learner.begin_class(state, column, -1.0, int(state.counts[2]) + row - begin)
+        self._learn_known(state, labels, rows, y, weight, kept[begin:], turn, late)
 
     def _learn_known(
         self,
@@ -183,8 +214,13 @@ class LinearModel:
         weight: Floats,
         kept: Integers,
         turn: Turn,
+        late: tuple[float, int] | None = None,
     ) -> None:
-        """Learn the `kept` rows, all of whose labels are among `labels`, in order."""
+        """Learn the `kept` rows, all of whose labels are among `labels`, in order.
+
+        `late` is what the second class begins with, together with its first row: nobody may see the
+        one without the other.
+        """
         if not labels.size:
             return
         if not state.wide and labels.size < 2:  # one class: nothing to separate
@@ -193,6 +229,8 @@ class LinearModel:
                 state.counts[2] += kept.size
                 if not turn.counted:
                     self.learner.count(state, rows, np.zeros(y.size, np.int64), kept)
+                if self.learner.calibrated and not turn.learned:
+                    state.outcomes[0, 0] += kept.size
                 self.publish(state, labels)
             return
         rank = np.empty(labels.size, np.int64)
@@ -203,6 +241,9 @@ class LinearModel:
             order = kept[begin:stop] - chunk.start
             part = rows.part(chunk.start, chunk.stop)
             with self.lock.write():
+                if late is not None and (order.size or chunk.stop == len(rows)):
+                    self.learner.begin_class(state, 0, *late)
+                    late = None
                 if turn.learning:
                     some = Examples(part, codes[chunk], weight[chunk], order, rank, chunk.start)
                     self.learner.learn(state, some, turn)
@@ -210,15 +251,23 @@ class LinearModel:
                     self.learner.count(state, part, codes[chunk], order)
                 self.publish(state, labels[: state.used] if state.wide else labels)
 
+    def end_pass(self, again: bool) -> None:
+        """Keep probabilities calibrated when a pass ends; `again` if rows were learned before."""
+        if self.is_calibrated:
+            with self.lock.write():
+                adjust_to_weights(self.learner, self.state, again)
+
     def forget(self, label: Any) -> None:
         """Remove a class and all that was learned of it alone."""
         if label not in self.classes.tolist():
             raise InvalidParameter(
-                f"{self.owner}: there is no class {label!r} to forget; there are "
+                f"{self.owner}: there is no class {show(label)} to forget; there are "
                 f"{', '.join(map(repr, self.classes.tolist()))}"
             )
         if self.classes.size == 1:
-            raise InvalidParameter(f"{self.owner}: the last class, {label!r}, cannot be forgotten")
+            raise InvalidParameter(
+                f"{self.owner}: the last class, {show(label)}, cannot be forgotten"
+            )
         with self.lock.learning:
             state = self.state
             if not state.wide:
@@ -241,13 +290,11 @@ class LinearModel:
         speed = 1.0 if state.layout.weighting == "nb" else 4.0
         return float(speed * NONZEROS_PER_CHUNK / (1.0 + columns / 8.0))
 
-    def _check_label_kind(self, labels: Labels, y: Labels) -> None:
-        """Refuse text among numbers and numbers among text."""
-        kinds = ["text" if array.dtype.kind in "USO" else "numbers" for array in (labels, y)]
-        if labels.size and kinds[0] != kinds[1]:
-            raise DataError(f"{self.owner}: labels were {kinds[0]} before and are {kinds[1]} now")
-
     # -- predicting ----------------------------------------------------------------------------
+
+    def weighted(self, rows: Rows) -> Rows:
+        """Rows as they are scored: scaled by inverse document frequencies, if they are."""
+        return self.learner.weighted(self.state, rows)
 
     def scores(self, rows: Rows) -> Floats:
         """The mean scores by class; where two classes share a column, that of the second."""
@@ -261,40 +308,56 @@ class LinearModel:
 
     def moments(self, rows: Rows) -> tuple[Floats, Floats]:
         """The means and standard deviations of scores, of shape (n,) or (n, n_classes)."""
-        means, deviations = self.learner.moments(self.state, rows)
+        return self._moments(rows)[:2]
+
+    def _moments(self, rows: Rows) -> tuple[Floats, Floats, Known | None]:
+        """The same, and how much of every row is known, if the model is calibrated."""
+        counted = np.empty((len(rows) if self.is_calibrated else 0, 3))
+        means, deviations = self.learner.moments(self.state, rows, counted)
         deviation = self.by_class(deviations)
         if deviation.shape[1] == 2:
             deviation = np.hypot(deviation[:, :1], deviation[:, 1:])
         spread = deviation[:, 0] if deviation.shape[1] == 1 else deviation
-        return reported(self.by_class(means)), spread
+        known = Known(*counted.T) if self.is_calibrated else None
+        return reported(self.by_class(means)), spread, known
 
     def predict_proba(self, rows: Rows) -> Floats:
         """The probability of each class for each row."""
-        return self.probabilities(*self.moments(rows))
+        return self.probabilities(*self._moments(rows))
 
-    def probabilities(self, mean: Floats, deviation: Floats) -> Floats:
-        """The probability of each class, from the moments: calibrated where the model is."""
-        if not self.learner.calibrated or self.classes.size == 1:
+    def probabilities(self, mean: Floats, deviation: Floats, known: Known | None) -> Floats:
+        """The probability of each class, from moments and what is known of the rows."""
+        if known is None or self.classes.size == 1:
             return self.win_probabilities(mean, deviation)
         scores = mean if mean.ndim == 2 else np.column_stack([-mean, mean])
-        return self.learner.calibrate(self.state, scores)
+        intercept = self.constant * self.coefficients(INTERCEPT)[0].astype(np.float64)
+        intercepts = intercept if intercept.size > 1 else np.concatenate([-intercept, intercept])
+        return self.learner.calibrate(self.state, scores, intercepts, known, self.class_rows)
+
+    def label_sets(
+        self, probabilities: Floats, coverage: float, per_class: bool
+    ) -> list[tuple[Any, ...]]:
+        """The labels of every row that are probable enough, the most probable first."""
+        least = self.by_class(thresholds(self.state, coverage, per_class))
+        return label_sets(probabilities, self.classes.tolist(), least)
+
+    @property
+    def class_rows(self) -> Floats:
+        """How many rows of each class were learned, where the model is calibrated."""
+        return self.by_class(self.state.outcomes[0, : self.classes.size])
 
     def win_probabilities(self, mean: Floats, deviation: Floats) -> Floats:
         """The probability of each class to have the highest score, by quadrature."""
-        if mean.ndim == 2:
-            return chances(mean, deviation)
         if self.classes.size == 1:
-            return np.ones((mean.size, 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(mean == 0, 0.0, mean / deviation)
-        return np.column_stack([ndtr(-z), ndtr(z)])
+            return np.ones((len(mean), 1))
+        return chances(mean, deviation) if mean.ndim == 2 else two_chances(mean, deviation)
 
     def predictions(self, rows: Rows) -> Predictions:
         """Labels with probabilities, margins and variances."""
         count, every = self.classes.size, np.arange(len(rows))
-        deviation = None
+        deviation = known = None
         if self.has_variance:
-            mean, deviation = self.moments(rows)
+            mean, deviation, known = self._moments(rows)
         else:
             mean = reported(self.scores(rows))
         best = np.zeros(every.size, np.intp) if count == 1 else winners(mean)
@@ -302,9 +365,10 @@ class LinearModel:
         label = self.classes[best]
         if deviation is None:
             return Predictions(label, None, margin, None, None)
-        chance = self.probabilities(mean, deviation)
+        chance = self.probabilities(mean, deviation, known)
         spread = deviation[every, best] if count > 2 else deviation
-        return Predictions(label, chance[every, best], margin, np.square(spread), chance)
+        novelty = None if known is None else novelty_of(self.state, known.unknown)
+        return Predictions(label, chance[every, best], margin, np.square(spread), chance, novelty)
 
     # -- what was learned ----------------------------------------------------------------------
 
@@ -344,23 +408,3 @@ class LinearModel:
     def name(self, feature: int) -> str:
         """The name of a feature: its number, where rows are numbers."""
         return str(feature)
-
-
-def columns_of(y: Labels, labels: Labels) -> NDArray[np.intp]:
-    """The position of each of `y` among some labels; any position for one that is not there."""
-    order = np.argsort(labels)
-    return order[np.minimum(np.searchsorted(labels, y, sorter=order), labels.size - 1)]
-
-
-def find_arrivals(known: Labels, y: Labels) -> list[tuple[int, Labels]]:
-    """The labels in `y` that are not `known`, in order, each with its first row."""
-    if y.size == 1 and y.item() in known.tolist():
-        return []
-    unknown = np.arange(y.size)
-    if known.size:
-        unknown = np.flatnonzero(known[columns_of(y, known)] != y)
-    if not unknown.size:
-        return []
-    new, first_rows = np.unique(y[unknown], return_index=True)
-    order = np.argsort(first_rows)
-    return [(int(unknown[first_rows[k]]), new[k : k + 1]) for k in order]

@@ -24,12 +24,8 @@ from sureline.kernels.compiling import pointer
 from sureline.kernels.copied_rows import LEARN_MANY_COPIED, LEARN_TWO_COPIED, row_copy
 from sureline.kernels.custom_rule import LEARN_CUSTOM, LEARN_CUSTOM_RIVALS
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
-from sureline.kernels.full import (
-    LEARN_FULL,
-    LEARN_FULL_ONE_VS_REST,
-    LEARN_FULL_RIVALS,
-    full_buffers,
-)
+from sureline.kernels.full import LEARN_FULL, full_buffers
+from sureline.kernels.full_classes import LEARN_FULL_ONE_VS_REST, LEARN_FULL_RIVALS
 from sureline.kernels.identity import LEARN_SPHERICAL
 from sureline.kernels.informed_prior import rest_buffers, two_buffers
 from sureline.kernels.informed_update import LEARN_REST, LEARN_TWO
@@ -57,6 +53,7 @@ SCHEMES = {
     ONE_VS_REST: rivals.ONE_VS_REST,
 }
 EMPTY = np.zeros(0)
+NO_OUTCOMES = np.zeros((0, 0))
 
 
 class Turn(NamedTuple):
@@ -117,6 +114,8 @@ class Loops(Scorer):
             state.class_tokens,
             state.calibrator if self.calibrated and new else EMPTY,
             state.noise_sums if self.adaptive and new else EMPTY,
+            state.outcomes if self.calibrated and new else NO_OUTCOMES,
+            state.novelty if self.calibrated and new else EMPTY,
         )
 
     def _step_rule(self, state: State, turn: Turn, floor: float | None = None) -> StepRule:
@@ -133,6 +132,7 @@ class Loops(Scorer):
         return Scheme(SCHEMES[self.scheme], self.projection, competitors, self.rule.average)
 
     # -- which loop learns; each returns the row that overflowed, or -1 -----------------------
+    # A full covariance that is no longer one gives -2 less the row.
 
     def _learn_two(self, state: State, examples: Examples, turn: Turn) -> int:
         """Learn two classes."""
@@ -178,7 +178,7 @@ class Loops(Scorer):
         below = RESCALE * self.initial_variance if self.rule.scale_free else 0.0
         size, _, columns = state.table.shape
         several = state.wide and self.scheme != ONE_VS_REST
-        buffers = full_buffers(size, 2 if several else 1, self.dtype)
+        buffers = full_buffers(size, 2 if several else 1)
         if not state.wide:
             return int(LEARN_FULL.loop(self.dtype)(examples, model, rule, below, buffers))
         if not several:

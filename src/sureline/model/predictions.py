@@ -24,7 +24,8 @@ class Predictions(NamedTuple):
 
     `margin` is the mean score of that class; of two classes, by how much it leads. `probabilities`
     has a column for every class, in the order of ``classes``. Where the rule keeps no variances,
-    there are no probabilities either.
+    there are no probabilities either. `novelty` is the share of training rows that were less
+    unlike what the model knew before it learned them; calibrated models have it.
     """
 
     label: Labels
@@ -32,6 +33,21 @@ class Predictions(NamedTuple):
     margin: Floats
     variance: Floats | None
     probabilities: Floats | None
+    novelty: Floats | None = None
+
+
+class Prediction(NamedTuple):
+    """What a model predicts for one text; see `Predictions`.
+
+    `probabilities` are by label; `label` is None where the model abstains.
+    """
+
+    label: Any
+    probability: float | None
+    margin: float
+    variance: float | None
+    probabilities: dict[Any, float] | None
+    novelty: float | None
 
 
 def winners(scores: Floats) -> NDArray[np.intp]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from sureline.errors import DataError
 from sureline.features.rows import Rows
 from sureline.kernels import arguments
 from sureline.kernels.arguments import REAL, CustomRule, ModelArrays, custom_score, custom_update
-from sureline.kernels.calibration import CALIBRATE
+from sureline.kernels.calibration import (
+    CALIBRATE,
+    COUNT_KNOWN,
+    PRIOR_VARIANCE,
+    SCALED,
+)
 from sureline.kernels.class_counts import WEIGH_ROWS
 from sureline.kernels.compiling import pointer
 from sureline.kernels.custom_rule import SCORE_CUSTOM
@@ -27,7 +34,7 @@ from sureline.kernels.informed_prior import (
     two_buffers,
 )
 from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
-from sureline.kernels.scores import SCORE, SCORE_ONE, SPREAD
+from sureline.kernels.scores import SCORE, SCORE_FULL, SCORE_FULL_ONE, SCORE_ONE, SPREAD
 from sureline.model import Layout, State
 from sureline.rules import OwnKernel, Rule
 
@@ -36,17 +43,42 @@ Integers = NDArray[np.int64]
 
 # A diagonal variance never falls below this share of the initial one.
 FLOOR = 1e-12
+NOTHING = np.zeros((0, 3))
+INDEFINITE = (
+    "the full covariance is no longer positive definite: its variances differ by more than float64 "
+    "can hold. Scale the features to about 1, for example with "
+    "sklearn.preprocessing.StandardScaler, or choose a diagonal covariance, and fit again"
+)
+
+
+class Known(NamedTuple):
+    """For each row: how many features are known, Σx² of these, and Σx² of all.
+
+    A feature is known if its variance differs from the initial one.
+    """
+
+    features: Floats
+    part: Floats
+    every: Floats
+
+    @property
+    def unknown(self) -> Floats:
+        """The share of each row that is unknown; 1 if it is empty."""
+        some = self.every > 0.0
+        return np.where(some, 1.0 - self.part / np.where(some, self.every, 1.0), 1.0)
 
 
 @dataclass(eq=False)
 class Scorer:
     """A rule with its constants, a covariance and a type of number, ready to score rows.
 
-    `parameters` are those of the rule. An example is compared with so many `competitors` at most,
+    `parameters` are those of the rule. `dtype` is that of the rows, and of what is learned unless
+    the covariance is full. An example is compared with so many `competitors` at most,
     and `scheme` says how the steps against several are combined. `weighting` and `normalize` are
     about texts: how class counts weight features, and whether rows are then scaled to length 1.
     A model that is `calibrated` has a calibrator, which learns from a row before the model does;
-    one that is `adaptive` estimates the rule's first constant from the rows.
+    one that is `adaptive` estimates the rule's first constant from the rows. A `compact` one has a
+    state that holds the weights themselves, and cannot learn.
     """
 
     rule: Rule
@@ -60,15 +92,19 @@ class Scorer:
     normalize: bool = False
     calibrated: bool = False
     adaptive: bool = False
+    compact: bool = False
 
     def __post_init__(self) -> None:
+        if self.compact and (self.rule.kernel is None or self.rule.kernel.linear):
+            # What the rule or the prior would compute is what the state holds.
+            self.rule = replace(self.rule, kernel=None, average=False)
         rule, covariance = self.rule, self.covariance
         self.constant = float(self.fit_intercept)
         self.constants = rule.constants(**self.parameters)
         self.p = np.array(self.constants, np.float64)
         self.initial_variance = float(self.parameters.get("initial_variance", 1.0))
         self.floor = FLOOR * self.initial_variance
-        self.informed = self.weighting == "nb"
+        self.informed = self.weighting == "nb" and not self.compact
         if rule.kernel is not None:
             initial = tuple(rule.kernel.initial(*self.constants))
         elif covariance == "identity":
@@ -76,8 +112,19 @@ class Scorer:
         else:
             initial = (0.0, self.initial_variance)
         stamps = rule.kernel is not None and rule.kernel.stamps
+        # Rank-one products are subtracted from a full covariance: in float32 its smallest variances
+        # would soon be rounding errors, and negative.
+        dtype = "float64" if covariance == "full" else self.dtype
+        counting = None if self.weighting == "nb" and self.compact else self.weighting
         self.layout = Layout(
-            rule.name, covariance, self.dtype, self.fit_intercept, initial, stamps, self.weighting
+            rule.name,
+            covariance,
+            dtype,
+            self.fit_intercept,
+            initial,
+            stamps,
+            counting,
+            self.normalize,
         )
 
     @property
@@ -138,37 +185,86 @@ class Scorer:
         else:
             shift = -1.0 / state.clock if self.rule.average and state.clock else 0.0
             kernel = SCORE if state.wide else SCORE_ONE
+            if state.layout.covariance == "full":
+                kernel = SCORE_FULL if state.wide else SCORE_FULL_ONE
             kernel.loop(self.dtype)(rows, state.table, self.constant, shift, out)
         return out
 
-    def moments(self, state: State, rows: Rows) -> tuple[Floats, Floats]:
-        """The mean scores of every row and their standard deviations, by column."""
+    def moments(self, state: State, rows: Rows, known: Floats = NOTHING) -> tuple[Floats, Floats]:
+        """The mean scores of every row and their standard deviations, by column.
+
+        `known`, if it has a row for each, gets the three numbers of `Known`.
+        """
         means, spread = np.empty((2, len(rows), state.used))
         if self.informed:
-            self._score_informed(state, rows, means, spread)
+            self._score_informed(state, rows, means, spread, known)
             return means, np.sqrt(spread)
         means, rows = self.scores(state, rows), self.weighted(state, rows)
+        if len(known):
+            self._count_known(state, rows, known)
         if state.layout.covariance == "full":
             buffer = np.empty(state.table.shape[0])
-            SPREAD_FULL.loop(self.dtype)(rows, state.covariance, self.constant, buffer, spread)
+            spread_full = SPREAD_FULL.loop(self.dtype)
+            scale_free, covariance = bool(self.rule.scale_free), state.covariance
+            if not spread_full(rows, covariance, self.constant, scale_free, buffer, spread):
+                raise DataError(INDEFINITE)
         else:
             SPREAD.loop(self.dtype)(rows, state.table, self.constant, spread)
         return means, spread
 
-    def _score_informed(self, state: State, rows: Rows, means: Floats, variances: Floats) -> None:
+    def _score_informed(
+        self,
+        state: State,
+        rows: Rows,
+        means: Floats,
+        variances: Floats,
+        known: Floats = NOTHING,
+    ) -> None:
         """The means and the variances of every row's scores under the informed prior."""
         model, inverse = _readable(state), 1.0 / self.initial_variance
+        prior = float(state.calibrator[PRIOR_VARIANCE])
         if state.wide:
             wide = rest_buffers(rows.longest, means.shape[1])
-            SCORE_MANY.loop(self.dtype)(rows, model, inverse, self.constant, wide, means, variances)
+            SCORE_MANY.loop(self.dtype)(
+                rows, model, inverse, self.constant, wide, means, variances, prior, known
+            )
         else:
             two = two_buffers(rows.longest)
-            SCORE_TWO.loop(self.dtype)(rows, model, inverse, self.constant, two, means, variances)
+            SCORE_TWO.loop(self.dtype)(
+                rows, model, inverse, self.constant, two, means, variances, prior, known
+            )
 
-    def calibrate(self, state: State, scores: Floats) -> Floats:
-        """Probabilities of classes from their scores, by the state's calibrator."""
-        out = np.empty(scores.shape)
-        CALIBRATE.compiled("float64")(np.ascontiguousarray(scores), state.calibrator, out)
+    def _count_known(self, state: State, rows: Rows, out: Floats) -> None:
+        """Count how much of every row is known; `rows` are weighted already."""
+        table = state.table
+        if state.covariance.size:
+            variances = np.diagonal(state.covariance, axis1=1, axis2=2)
+            table = np.repeat(variances.T[:, np.newaxis], 2, axis=1).astype(self.dtype)
+        slot, prior = 1, float(state.calibrator[PRIOR_VARIANCE])
+        if self.compact and not state.covariance.size:  # variances are rounded, and under a prior
+            slot, prior = 0, 0.0
+        COUNT_KNOWN.loop(self.dtype)(rows, table, slot, state.used, prior, out)
+
+    def calibrate(
+        self, state: State, scores: Floats, intercepts: Floats, known: Known, frequencies: Floats
+    ) -> Floats:
+        """Probabilities of classes from their scores, by the state's calibrator.
+
+        `intercepts` are what the constant feature adds to the score of each class, `frequencies`
+        the rows of each class.
+        """
+        if state.calibrator[SCALED]:
+            part = np.where(known.part > 0.0, known.part, 1.0)[:, np.newaxis]
+            scores = intercepts + (scores - intercepts) / np.sqrt(part)
+        out, parts = np.empty(scores.shape), np.empty((4, scores.shape[1]))
+        CALIBRATE.compiled("float64")(
+            np.ascontiguousarray(scores),
+            np.ascontiguousarray(known.features),
+            state.calibrator,
+            np.ascontiguousarray(frequencies),
+            parts,
+            out,
+        )
         return out
 
     # -- weights -------------------------------------------------------------------------------
@@ -189,7 +285,9 @@ class Scorer:
             diagonals = np.diagonal(state.covariance[: state.used], axis1=1, axis2=2)
             return np.asarray(diagonals.T[chosen])
         if self.informed:
-            return np.asarray(self._informed_weights(state, rows)[:, 1], self.dtype)
+            variances = np.asarray(self._informed_weights(state, rows)[:, 1], self.dtype)
+            # Rounding may leave less than 0 where they are huge.
+            return np.asarray(np.maximum(variances, 0.0))
         return np.asarray(state.table[chosen, 1, : state.used])
 
     def weights(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -203,7 +301,8 @@ class Scorer:
             weights = state.table[chosen, 0]
             if self.rule.average and state.clock:
                 weights = weights.astype(np.float64) - state.table[chosen, 1] / state.clock
-        return np.asarray(weights[:, : state.used] + 0.0, self.dtype)  # + 0.0: no negative zeros
+        weights = weights[:, : state.used] + 0.0  # no negative zeros
+        return np.asarray(weights, self.layout.dtype)
 
     def _custom_weights(self, state: State, rows: NDArray[Any] | None) -> NDArray[Any]:
         """The weights of a rule with its own row functions, which takes row 0 for the constant."""
@@ -235,6 +334,8 @@ def _readable(state: State) -> ModelArrays:
         state.class_tokens[: state.classes],
         state.calibrator,
         state.noise_sums,
+        state.outcomes,
+        state.novelty,
     )
 
 
@@ -245,3 +346,10 @@ def chances(mean: Floats, deviation: Floats) -> Floats:
         np.ascontiguousarray(mean), np.ascontiguousarray(deviation), NODES, WEIGHTS, BENDS, out
     )
     return out
+
+
+def two_chances(mean: Floats, deviation: Floats) -> Floats:
+    """The same for two classes, which share one score."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(mean == 0, 0.0, mean / deviation)
+    return np.column_stack([ndtr(-z), ndtr(z)])

@@ -16,9 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import InvalidParameter
+from sureline.kernels.calibration import (
+    FIRST,
+    FIRST_UNSCALED,
+    INTERVALS,
+    LOG_A,
+    LOG_TAU,
+    PRIOR_VARIANCE,
+    SCALED,
+    SIZE,
+    WEIGHT,
+)
 
-# The calibrator of a model that has learned nothing: log a, b, and their precision.
-CALIBRATOR = (1.5, 0.5, 0.0, 0.0, 0.0)
 ARRAYS = (
     "table",
     "covariance",
@@ -28,8 +37,28 @@ ARRAYS = (
     "class_tokens",
     "calibrator",
     "noise_sums",
+    "outcomes",
+    "novelty",
 )
 Places = slice | NDArray[np.intp]
+
+
+def first_calibrator(initial_variance: float = 1.0, scaled: bool = False) -> NDArray[np.float64]:
+    """The calibrator of a model that has learned nothing; rows may be `scaled` to length 1."""
+    calibrator = np.zeros(SIZE)
+    calibrator[LOG_A : LOG_TAU + 1] = FIRST
+    if not scaled:
+        calibrator[LOG_TAU] = FIRST_UNSCALED
+    calibrator[SCALED], calibrator[PRIOR_VARIANCE] = float(scaled), initial_variance
+    calibrator[WEIGHT] = 1.0
+    return calibrator
+
+
+def symmetric(upper: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The matrix of three rows with this upper triangle, such as the precision of a calibrator."""
+    matrix = np.zeros((3, 3))
+    matrix[np.triu_indices(3)] = upper
+    return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
 @dataclass(frozen=True)
@@ -43,11 +72,17 @@ class Layout:
     initial: tuple[float, ...]
     last_changed: bool = False  # whether the rule needs to know when each weight was last changed
     weighting: str | None = None  # what counts of rows by feature and class are for
+    scaled: bool = False  # whether rows have length 1
 
     @property
     def counted(self) -> bool:
         """Whether there are class counts: how many rows of each class had each feature."""
         return self.weighting is not None
+
+    @property
+    def initial_variance(self) -> float:
+        """The variance that weights begin with, or 1 where there is none."""
+        return 1.0 if self.covariance == "identity" else (*self.initial, 1.0)[1]
 
     @property
     def slots(self) -> int:
@@ -100,6 +135,8 @@ class Layout:
             np.zeros((rows if self.last_changed else 0, columns), np.int64),
             class_counts=np.zeros((rows if self.counted else 0, classes), np.int32),
             class_tokens=np.zeros(classes, np.int64),
+            calibrator=first_calibrator(self.initial_variance, self.scaled),
+            outcomes=np.zeros((1 + INTERVALS, classes)),
         )
 
 
@@ -127,9 +164,10 @@ class State:
     row 0 how many rows there were, and `class_tokens` each class's nonzeros. Two classes that share
     a column have two counts all the same, in the order of their labels.
 
-    `calibrator` turns scores into probabilities; it has the precision of its two numbers, too.
-    `noise_sums` are the sums of the squares of scores before rows were learned, of those on the
-    wrong side and of all, from which r="auto" is estimated.
+    `calibrator` turns scores into probabilities; `outcomes` and `novelty` count what it said of
+    rows before they were learned; `kernels.calibration` explains all three. `noise_sums` are the
+    sums of the squares of scores before rows were learned, of those on the wrong side and of all,
+    from which r="auto" is estimated.
     """
 
     layout: Layout
@@ -143,8 +181,10 @@ class State:
     merged: int = 1
     class_counts: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     class_tokens: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    calibrator: NDArray[np.float64] = field(default_factory=lambda: np.array(CALIBRATOR))
+    calibrator: NDArray[np.float64] = field(default_factory=first_calibrator)
     noise_sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
+    outcomes: NDArray[np.float64] = field(default_factory=lambda: np.zeros((1 + INTERVALS, 2)))
+    novelty: NDArray[np.float64] = field(default_factory=lambda: np.zeros(INTERVALS))
 
     @property
     def features(self) -> int:
@@ -172,6 +212,7 @@ class State:
         """Swap two classes of which nothing but counts is known."""
         self.class_counts = self.class_counts[:, ::-1].copy()
         self.class_tokens = self.class_tokens[::-1].copy()
+        self.outcomes = self.outcomes[:, ::-1].copy()
 
     def writeable(self) -> State:
         """The state, or a copy where its arrays are read-only, mapped from a file."""
@@ -265,9 +306,10 @@ class State:
         fresh.last_changed[:, :count] = self.last_changed[:, kept]
         fresh.class_counts[:, :count] = self.class_counts[:, kept]
         fresh.class_tokens[:count] = self.class_tokens[kept]
+        fresh.outcomes[:, :count] = self.outcomes[:, kept]
         if self.covariance.size:
             fresh.covariance[:count] = self.covariance[kept]
-        return replace(self._on(fresh), class_tokens=fresh.class_tokens)
+        return replace(self._on(fresh), class_tokens=fresh.class_tokens, outcomes=fresh.outcomes)
 
 
 def table_rows(features: NDArray[Any]) -> NDArray[np.intp]:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.data import as_text
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
+from sureline.features.compact_vocabulary import NAMELESS
 from sureline.features.hashing import Hashing
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts, Tokenizer
@@ -150,6 +151,16 @@ class TextModel(LinearModel):
         with self.lock.write():
             columns.arrays, self.state = arrays, state
 
+    @property
+    def named(self) -> bool:
+        """Whether features have names."""
+        return not self.learner.compact
+
+    def check_names(self) -> None:
+        """Refuse what needs the names of features where there are none."""
+        if not self.named:
+            raise InvalidParameter(f"{self.owner}: {NAMELESS}")
+
     def name(self, feature: int) -> str:
         """The name of a feature: its words, or its characters in angle quotes."""
         return self.columns.name(feature)
@@ -178,10 +189,11 @@ class TextModel(LinearModel):
 
     def top_features(self, label: Any, n: int) -> list[FeatureWeight]:
         """The features that speak most certainly for a class."""
+        self.check_names()
         classes = self.classes.tolist()
         if label not in classes:
             raise InvalidParameter(
-                f"{self.owner}: there is no class {label!r}; there are "
+                f"{self.owner}: there is no class {show(label)}; there are "
                 f"{', '.join(map(repr, classes))}"
             )
         k = classes.index(label)
@@ -210,12 +222,12 @@ def _places(
     at = np.cumsum(np.frombuffer(text.encode(), np.uint8) & 0xC0 != 0x80)
     at = np.concatenate([[0], at])
     spans, low = tokens.spans, tokens.low
-    places = dict[str, tuple[tuple[int, int], ...]]()
+    places = dict[str, list[tuple[int, int]]]()
     for i in range(len(spans)):
         for n in range(tokenizer.ngrams[0], tokenizer.ngrams[1] + 1):
             last = i + n - 1
             if last < len(spans):
                 name = low[spans[i, 0] : spans[last, 1]].tobytes().decode()
                 where = int(at[spans[i, 2]]), int(at[spans[last, 3]])
-                places[name] = (*places.get(name, ()), where)
-    return places
+                places.setdefault(name, []).append(where)
+    return {name: tuple(several) for name, several in places.items()}

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 
 Vector = NDArray[np.float64]
 
@@ -47,7 +47,8 @@ class Parameter:
     """A number that a rule takes: its default, its range and its meaning.
 
     `grid` are the values that a search tries. Without it, they are spread over the range. `auto`
-    means that ``"auto"`` is allowed: the value is estimated from the rows.
+    means that ``"auto"`` is allowed: the value is estimated from the rows. With ``auto="default"``
+    the estimator's default is ``"auto"``, too, and `default` what that begins at.
     """
 
     name: str
@@ -57,7 +58,12 @@ class Parameter:
     meaning: str
     closed: Literal["left", "neither"] = "neither"
     grid: tuple[float, ...] = ()
-    auto: bool = False
+    auto: bool | Literal["default"] = False
+
+    @property
+    def preset(self) -> float | str:
+        """What the estimator takes where nothing is given: the default, or ``"auto"``."""
+        return "auto" if self.auto == "default" else self.default
 
     @property
     def trials(self) -> tuple[float, ...]:
@@ -90,7 +96,7 @@ class Parameter:
             if above and number < self.high:
                 return number
         raise InvalidParameter(
-            f"{owner}: {self.name} must be a number in {self.allowed}, got {value!r}"
+            f"{owner}: {self.name} must be a number in {self.allowed}, got {show(value)}"
         )
 
 
@@ -108,6 +114,7 @@ class OwnKernel:
     a column with given weights, made from columns whose slots have that mean and that total. Slots
     start at ``initial(*p)``. `clock` counts the examples before this one and `stamps` may hold a
     clock for every feature. Where arrays have a row per feature, the first is the constant one's.
+    A score that is not the row times its linear weights is not `linear`.
     """
 
     score: Callable[..., float]
@@ -117,6 +124,7 @@ class OwnKernel:
     initial: Callable[..., tuple[float, ...]]
     inlined: tuple[Callable[..., float], ...] = ()
     stamps: bool = False
+    linear: bool = True
 
 
 def no_constants(**_: float) -> tuple[float, ...]:

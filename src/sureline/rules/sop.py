@@ -84,7 +84,12 @@ register(
         constants=lambda a: (a,),
         several=False,
         kernel=OwnKernel(
-            score=score, update=update, weights=weights, slots=slots, initial=lambda a: (0.0, a)
+            score=score,
+            update=update,
+            weights=weights,
+            slots=slots,
+            initial=lambda a: (0.0, a),
+            linear=False,
         ),
     )
 )

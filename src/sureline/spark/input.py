@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,10 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 from sureline.spark.batches import INPUT, LABEL, WEIGHT
 from sureline.spark.params import Parameters
-from sureline.spark.pyspark_internals import is_classic
+from sureline.spark.pyspark_internals import is_classic, is_order_determined
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -109,16 +110,25 @@ def prepare(
 
 
 def _shuffled(stage: Parameters, prepared: DataFrame) -> DataFrame:
-    """The rows in an order that depends on the rows and the seed alone."""
+    """The rows in an order that depends on the rows and the seed alone, if it is to be changed."""
     shuffle = stage.getOrDefault("shuffle")
     if shuffle == "none":
+        if not is_order_determined(prepared):
+            warnings.warn(
+                f"{type(stage).__name__}: rows come from a shuffle, such as a repartition or a "
+                "join, in an order that changes when a task runs again, and the model with it; set "
+                'shuffle="partition", or sort rows within partitions first',
+                UserWarning,
+                stacklevel=4,
+            )
         return prepared
     content = sql.col(INPUT) if stage.reads_texts else sql.unwrap_udt(INPUT)
     seed = sql.lit(int(stage.getOrDefault("seed")))
     key = sql.xxhash64(seed, content, sql.col(LABEL))
     if shuffle == "all":
         prepared = prepared.repartition(prepared.rdd.getNumPartitions(), key)
-    return prepared.sortWithinPartitions(key)
+    # Rows with equal keys are the same but for their weights.
+    return prepared.sortWithinPartitions(key, *prepared.columns[2:])
 
 
 def find_classes(prepared: DataFrame) -> NDArray[Any]:
@@ -140,8 +150,8 @@ def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
         exact = isinstance(label, (int, float)) if read is float else isinstance(label, read)
         if not exact or (read is not bool and isinstance(label, bool)):
             raise InvalidParameter(
-                f"classes has {label!r}, but the labels are of type {kind}; give classes of the "
-                "same type"
+                f"classes has {show(label)}, but the labels are of type {kind}; give classes of "
+                "the same type"
             )
     if read is str:
         return np.unique(np.array([*labels], dtype=np.str_))

@@ -23,7 +23,8 @@ from sureline.features.names import Names
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.learner import Learner
 from sureline.model.merge.algebra import How, check_how
-from sureline.model.merge.sums import name_sums, set_calibration, set_counts, state_from_sums
+from sureline.model.merge.calibration import calibration_size, set_calibration
+from sureline.model.merge.sums import name_sums, set_counts, state_from_sums
 from sureline.model.state import State
 from sureline.spark.broadcast import PickledAsFile
 from sureline.spark.params import Parameters
@@ -120,7 +121,7 @@ def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
         counts,
     )
     set_counts(merged, state, _class_counts(rows, vocabulary), _class_totals(rows))
-    set_calibration(merged, state, rows.vector(Kind.CALIBRATION, 7))
+    set_calibration(merged, state, rows.vector(Kind.CALIBRATION, calibration_size(state)))
     if isinstance(columns, Hashing):
         columns = _add_names(columns, rows, learner, merged)
     classifier: Any = clone(start)

@@ -21,6 +21,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, load, save
+from sureline.options import MEMORY_LIMIT_GB
 from sureline.spark.broadcast import PickledAsFile
 from sureline.spark.input import check_classic, check_input, column
 from sureline.spark.params import Parameters
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 FILE = "model.sureline"
+LIMIT = "spark.sureline.memoryLimitGb"  # in the configuration of a session
 PREDICTED = "sureline_predicted"  # a column that exists while a DataFrame is built
 
 
@@ -152,7 +154,11 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
 
     @classmethod
     def read(cls) -> MLReader[SurelineModel]:
-        """A reader that loads a model from a folder."""
+        """A reader that loads a model from a folder.
+
+        A model that takes more GB of memory than ``spark.sureline.memoryLimitGb`` in the
+        configuration of the session, by default 4, is refused.
+        """
         return _Reader()
 
     def exportTo(self, path: str | os.PathLike[str]) -> None:  # noqa: N802
@@ -175,14 +181,15 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
             A file on the driver's machine.
         **params
             Parameters such as `textCol` and `predictionCol`. For a model of texts `textCol` is
-            ``"text"`` by default.
+            ``"text"`` by default. A model that takes more than `memoryLimitGb`, by default 4, is
+            refused.
 
         Returns
         -------
         SurelineModel
             The model.
         """
-        return cls._of(load(path), params)
+        return cls._of(load(path, _limit_gb(params)), params)
 
     @classmethod
     def fromCheckpoint(cls, checkpoint: str, **params: Any) -> SurelineModel:  # noqa: N802
@@ -201,7 +208,8 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
             The model after the last batch that was learned.
         """
         context = SparkSession.builder.getOrCreate().sparkContext
-        stored = ModelStore(context, f"{checkpoint.rstrip('/')}/{MODELS_FOLDER}").last_batch()
+        store = ModelStore(context, f"{checkpoint.rstrip('/')}/{MODELS_FOLDER}")
+        stored = store.last_batch(_limit_gb(params))
         if stored is None:
             raise DataError(f"the checkpoint {checkpoint} holds no model yet")
         return cls._of(stored[1], params)
@@ -282,7 +290,14 @@ class _Reader(MLReader[SurelineModel]):
 
     def load(self, path: str) -> SurelineModel:
         metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
-        model = SurelineModel(ModelStore(self.sparkSession.sparkContext, path).get(FILE))
+        limit_gb = float(self.sparkSession.conf.get(LIMIT, str(MEMORY_LIMIT_GB)) or 0)
+        store = ModelStore(self.sparkSession.sparkContext, path)
+        model = SurelineModel(store.get(FILE, limit_gb))
         set_uid(model, metadata["uid"])
         DefaultParamsReader.getAndSetParams(model, metadata)
         return model
+
+
+def _limit_gb(params: dict[str, Any]) -> float:
+    """The most memory that a model may take when it is loaded."""
+    return float(params.get("memoryLimitGb", MEMORY_LIMIT_GB))

@@ -22,7 +22,7 @@ from pyspark.ml.param.shared import (
 )
 
 from sureline.declaration import Option, declared
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 from sureline.estimators.text.classifier import default_estimator
 from sureline.estimators.validation import choose_rule
 from sureline.model.merge.algebra import HOWS
@@ -249,12 +249,12 @@ class Parameters(
             value = self.getOrDefault(name)
             if value not in allowed:
                 raise InvalidParameter(
-                    f"{owner}: {name} must be {' or '.join(map(repr, allowed))}, got {value!r}"
+                    f"{owner}: {name} must be {' or '.join(map(repr, allowed))}, got {show(value)}"
                 )
         if self.getOrDefault("rounds") < 1:
             raise InvalidParameter(
                 f"{owner}: rounds must be a whole number of at least 1, got "
-                f"{self.getOrDefault('rounds')!r}"
+                f"{show(self.getOrDefault('rounds'))}"
             )
 
     def given(self, among: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from sureline.features.vocabulary import Vocabulary
 from sureline.model.learner import AGAIN, NEW
 from sureline.model.linear import LinearModel
 from sureline.model.merge.algebra import How
-from sureline.model.merge.sums import added_by, calibration_since, counts_since, totals_since
+from sureline.model.merge.calibration import calibration_since
+from sureline.model.merge.sums import added_by, counts_since, totals_since
 from sureline.model.text import TextModel
 from sureline.spark.batches import LABEL, as_batch, check_labels, drop_missing
 from sureline.spark.sum_rows import Counters, Kind, RowWriter

@@ -48,15 +48,15 @@ class ModelStore:
         if not self._files.rename(unfinished, target):
             raise ModelFileError(f"{target.toString()} cannot be written")
 
-    def get(self, name: str) -> Any:
-        """Read the model under a name."""
+    def get(self, name: str, limit_gb: float) -> Any:
+        """Read the model under a name, which may take so much memory."""
         path = self._path(name)
         if not self._files.exists(path):
             raise ModelFileError(f"there is no file {path.toString()}")
         with tempfile.TemporaryDirectory() as folder:
             local = Path(folder) / "model.sureline"
             self._files.copyToLocalFile(False, path, self._new_path(local.as_uri()), True)
-            return load(local)
+            return load(local, limit_gb)
 
     # -- the models of a stream ----------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class ModelStore:
         for old in self.batches()[:-KEPT]:
             self._files.delete(self._path(f"batch-{old}.sureline"), False)
 
-    def last_batch(self) -> tuple[int, Any] | None:
+    def last_batch(self, limit_gb: float) -> tuple[int, Any] | None:
         """The number of the last batch and the model after it; None if there is no model."""
         stored = self.batches()
-        return (stored[-1], self.get(f"batch-{stored[-1]}.sureline")) if stored else None
+        return (stored[-1], self.get(f"batch-{stored[-1]}.sureline", limit_gb)) if stored else None

@@ -6,6 +6,7 @@ pyspark's classes offer to their subclasses, such as ``_set`` and ``_setDefault`
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.ml.param import Param, Params
@@ -40,3 +41,22 @@ def set_uid(stage: Params, uid: str) -> None:
 def is_classic(frame: Any) -> bool:
     """Whether a DataFrame belongs to a classic session, not to one of Spark Connect."""
     return hasattr(frame, "_jdf")
+
+
+# The steps of a plan that keep the order of the rows that they are given.
+ORDERED = {"Project", "Filter", "SubqueryAlias", "LocalLimit"}
+
+
+def is_order_determined(frame: Any) -> bool:
+    """Whether a task that runs again reads the same rows in the same order, as far as plans show.
+
+    Rows from a shuffle come in the order in which other machines send them, unless they are sorted
+    afterwards.
+    """
+    execution = frame._jdf.queryExecution()
+    step = execution.optimizedPlan()
+    while step.nodeName() in ORDERED:
+        step = step.children().head()
+    if step.nodeName() == "Sort":
+        return True
+    return not re.search(r"(?<!Broadcast)Exchange", execution.executedPlan().toString())

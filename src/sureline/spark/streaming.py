@@ -39,7 +39,7 @@ class BatchTrainer:
     ) -> None:
         self._stage, self._store, self._publish = stage, store, publish
         self.model, self.done = model, -1
-        stored = store.last_batch()
+        stored = store.last_batch(model.model_.memory_limit_gb)
         if stored is not None:
             self.done, found = stored
             if type(found) is not type(model):

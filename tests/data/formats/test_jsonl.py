@@ -88,3 +88,12 @@ def test_a_number_as_text_is_spelled_as_in_the_file(tmp_path):
     path.write_text('{"text": "a", "label": 1.5}\n{"text": "b", "label": 1}\n')
     for size in (1, 10**6):
         assert read(path, label_type="text", batch_bytes=size)[1] == ["1.5", "1"]
+
+
+@pytest.mark.parametrize("size", [30, 2**20])
+def test_how_a_wrong_label_is_shown_depended_on_its_neighbours(size, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    labels = ['"x"', "2", "0.5"]
+    path.write_text("".join(f'{{"text": "a", "label": {label}}}\n' for label in labels))
+    with pytest.raises(DataError, match=r"line 2: the label 2 is not text"):
+        list(Reader([path], batch_bytes=size))

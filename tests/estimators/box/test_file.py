@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from cases import several
 import sureline
 from sureline import BoxClassifier, ModelFileError, SurelineError
 from sureline.model.file import read, write
+
+STORED = Path(__file__).parents[2] / "model" / "models"
 
 
 def sample(classes, n=60, d=5):
@@ -51,6 +54,11 @@ def test_a_loaded_box_is_the_same_and_goes_on_the_same(solver, streamed, classes
         assert np.array_equal(other.width_, model.width_)
 
 
+def test_saving_a_stream_does_not_compute_its_averages(tmp_path):
+    fitted("comid", 2, streamed=True).save(tmp_path / "box.sureline")
+    assert "boxes" not in read(tmp_path / "box.sureline").tensors
+
+
 def test_names_of_columns_are_kept(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y = sample(2)
@@ -60,6 +68,42 @@ def test_names_of_columns_are_kept(tmp_path):
     other = sureline.load(tmp_path / "box.sureline")
     assert other.feature_names_in_.tolist() == list("abcde")
     assert (other.predict(table) == model.predict(table)).all()
+
+
+def test_what_auto_took_is_kept(tmp_path):
+    X, y = sample(2)
+    model = BoxClassifier(solver="comid", tol=0.5, eta=3.0, random_state=0).fit(X, y)
+    model.save(tmp_path / "box.sureline")
+    other = sureline.load(tmp_path / "box.sureline")
+    assert (other.C, other.D, other.eta) == ("auto", "auto", 3.0)
+    assert (other.C_, other.D_) == (model.C_, model.D_)
+    for each in (model, other):
+        each.partial_fit(X[:20], y[:20])
+    assert np.array_equal(other.coef_, model.coef_)
+
+
+OLD = {  # written when steps followed the largest row and C and D were numbers
+    "box-stream": [0.56591749, -0.06133337, -0.01976365, -0.41322514],
+    "box-comid": [1.246218, -0.75530118, -0.36376035, -0.3408973],
+    "box-dual": [2.06170288, -0.96098084, -0.57185896, 0.06049398],
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_files_from_before_eta_are_read_and_go_on(name):
+    model = sureline.load(STORED / f"{name}.sureline")
+    assert model.coef_[0] == pytest.approx(OLD[name], abs=1e-8)
+    assert (model.C, model.D, model.C_, model.D_) == (1e-3, 1e-2, 1e-3, 1e-2)
+    assert model.eta == 20.0
+    X = np.random.default_rng(0).standard_normal((30, 4))  # as it was then
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)]
+    steps, examples, lengths = model.set_params(solver="comid").box_.continued().clocks
+    true = np.linalg.norm(np.column_stack([X, np.ones(30)]), axis=1)[: int(examples)].sum()
+    assert lengths / steps == pytest.approx(true / examples, rel=0.3)
+    y = y if name == "box-stream" else y == "a"
+    for _ in range(20):
+        model.partial_fit(X, y)
+    assert model.score(X, y) > 0.85
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -284,7 +284,7 @@ def test_more_jobs_than_rows():
     model = AROWClassifier(n_jobs=7, random_state=0).fit(X, y)
     assert model.n_seen_ == 15
     assert model.predict(X).tolist() == y
-    texts = TextClassifier(n_jobs=7, random_state=0).fit(["red", "blue", "red rose"], y)
+    texts = TextClassifier(max_iter=1, n_jobs=7, random_state=0).fit(["red", "blue", "red rose"], y)
     assert texts.predict(["red", "blue"]).tolist() == ["a", "b"]
     assert texts.n_seen_ == 3
 
@@ -483,13 +483,14 @@ def test_train_learns_what_fit_learns(passes, run):
 
 @pytest.mark.usefixtures("folder")
 def test_progress_is_that_of_all_jobs(run):
-    code, out, err = run("train", "mail.csv", *COLUMNS, "-o", "m", "--jobs", "2")
+    options = ("-o", "m", "--jobs", "2", "--passes", "1")
+    code, out, err = run("train", "mail.csv", *COLUMNS, *options)
     rows = [line.split() for line in err.splitlines()[1:]]
     assert code == 0
     assert [row[:2] for row in rows] == [["1", "2"], ["2", "2"], ["4", "2"], ["8", "2"]]
     assert "features  50" in out
     assert "examples  8" in out
-    wrong = json.loads(run("train", "mail.csv", *COLUMNS, "-o", "m", "--jobs", "2", "--json")[1])
+    wrong = json.loads(run("train", "mail.csv", *COLUMNS, *options, "--json")[1])
     assert f"{100 * wrong['progressive_error']:.2f}%" == rows[-1][3]
     assert (wrong["examples"], wrong["learned"]) == (8, 8)
 

@@ -3,8 +3,10 @@
 import copy
 import pickle
 from itertools import pairwise
+from time import process_time
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from cases import several
@@ -27,6 +29,7 @@ from sureline import (
     TextFeatures,
 )
 from sureline.data import as_text, sms_spam
+from sureline.declaration import declared
 from sureline.features.tokenizer import Tokenizer, TokenizerBuffers
 
 WORD = r"\w+"
@@ -88,7 +91,7 @@ def test_a_seed_fixes_the_order_of_every_pass():
     by_hand.partial_fit(
         [TEXTS[k] for k in order], [LABELS[k] for k in order], classes=["ham", "spam"]
     )
-    once = TextClassifier(random_state=3).fit(TEXTS, LABELS)
+    once = TextClassifier(max_iter=1, random_state=3).fit(TEXTS, LABELS)
     assert learned(once) == learned(by_hand)
 
 
@@ -146,6 +149,9 @@ def test_abstains_below_the_confidence_asked_for():
     assert model.predict(TEXTS, min_confidence=0.0).tolist() == model.predict(TEXTS).tolist()
     with pytest.raises(InvalidParameter, match="from 0 to 1"):
         model.predict(TEXTS, min_confidence=1.5)
+    assert [model.predict_one(text, min_confidence=level) for text in TEXTS] == told.tolist()
+    with pytest.raises(InvalidParameter, match="keeps no variances"):
+        TextClassifier(PAClassifier()).fit(TEXTS, LABELS).predict_one("a", min_confidence=0.5)
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -224,8 +230,8 @@ def test_hashing_remembers_the_heaviest_names(monkeypatch):
     monkeypatch.setattr(sureline.features.hashing, "MOST_NAMES", most)
     monkeypatch.setattr(sureline.features.hashing, "KEPT_NAMES", most // 2)
     given = [some[: several(1000, 80)] for some in sms_spam()]
-    model = TextClassifier(features="hash", bits=18, random_state=0).fit(*given)
-    exact = TextClassifier(random_state=0).fit(*given)
+    model = TextClassifier(features="hash", bits=18, max_iter=1, random_state=0).fit(*given)
+    exact = TextClassifier(max_iter=1, random_state=0).fit(*given)
     told = [each.feature for each in model.top_features("spam", 5)]
     true = [each.feature for each in exact.top_features("spam", 5)]
     assert told == true
@@ -432,3 +438,63 @@ def test_no_texts_give_no_answers():
     assert model.predict([]).shape == (0,)
     assert model.predict_proba([]).shape == (0, 2)
     assert model.predict(["", "!"]).shape == (2,)
+
+
+def test_parameters_of_the_default_estimator_can_be_searched():
+    grid = {"estimator__r": [0.1, 10.0]}
+    search = GridSearchCV(TextClassifier(random_state=0), grid, cv=2).fit(TEXTS, LABELS)
+    best = search.best_estimator_
+    assert best.estimator.r == search.best_params_["estimator__r"]
+    assert best.estimator.scheme == "one-vs-rest"  # as that of None
+    again = clone(best).set_params(estimator=None, estimator__r=2.0)
+    assert (again.estimator.r, again.estimator.scheme) == (2.0, "one-vs-rest")
+
+
+def test_the_parameter_estimator_says_how_the_default_differs_from_arow():
+    default, plain = TextClassifier().chosen_estimator().get_params(), AROWClassifier().get_params()
+    differing = [name for name in plain if default[name] != plain[name]]
+    meaning = declared(TextClassifier)["estimator"].meaning
+    assert differing == ["r", "scheme"]
+    for name in differing:
+        assert f"{name}={default[name]!r}" in meaning
+        assert f"{name}={plain[name]!r}" in meaning.replace("r=1 ", "r=1.0 ")
+    given = TextClassifier(AROWClassifier()).fit(TEXTS, LABELS).estimator_.get_params()
+    assert [given[name] for name in differing] == [plain[name] for name in differing]
+
+
+def test_an_explanation_marks_its_text_in_notebooks():
+    model = TextClassifier(random_state=0).fit(["good film", "bad film"] * 3, ["up", "down"] * 3)
+    explained = model.explain("a <b>good</b> one")
+    page = explained._repr_html_()
+    assert page.count("good") == 2  # once in the text, once in the table
+    assert "&lt;b&gt;" in page
+    assert "<b>good" not in page
+    (good,) = (each for each in explained.classes["up"].features if each.share)
+    assert f"{good.share:+.4f}" in page
+
+
+def test_several_labels_per_row_are_refused_in_a_sentence():
+    several = [["a"], ["a", "b"], [], ["b"]]
+    forms = (several, pd.Series(several), pa.array(several), [{"a"}, {"b"}, {"b"}, {"a"}])
+    for labels in forms:
+        with pytest.raises(DataError, match="row 0: the label is a"):
+            TextClassifier().fit(["w", "x", "y", "z"], labels)
+        with pytest.raises(DataError, match="row 0: y must be one label per row"):
+            AROWClassifier().fit(np.eye(4), labels)
+    with pytest.raises(DataError, match=r"row 1: y must be one label per row, got \['b'\]"):
+        AROWClassifier().fit(np.eye(2), ["a", ["b"]])
+
+
+def test_explaining_takes_time_in_proportion_to_the_text():
+    """Where a word occurs was copied for each occurrence."""
+    model = TextClassifier().fit(["free prize", "see you"], ["spam", "ham"])
+
+    def seconds(times):
+        begun = process_time()
+        explained = model.explain("free " * times, top=1)
+        taken = process_time() - begun
+        assert len(explained.classes["spam"].features[0].places) == times
+        return taken
+
+    few, many = (min(seconds(times) for _ in range(3)) for times in (20_000, 80_000))
+    assert many < 8 * few

@@ -3,7 +3,9 @@
 import json
 import os
 import struct
+import tracemalloc
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,7 +74,7 @@ def test_large_arrays_are_mapped_not_read(tmp_path):
     path = tmp_path / "model.sureline"
     TextClassifier().fit(TEXTS, LABELS).save(path)
     known = sureline.load(path).model_
-    for array in (known.columns.arrays.table, known.columns.arrays.names.letters):
+    for array in (known.state.table, known.columns.arrays.names.letters):
         base = array
         while isinstance(base, np.ndarray) and base.base is not None:
             base = base.base
@@ -90,18 +92,21 @@ def survives(path):
         if hasattr(model, "predict_proba"):
             model.predict_proba(["see you"])
         model.explain("call now, free")
-        model.top_features(model.classes_.tolist()[0], 3)
+        if not model.model_.learner.compact:
+            model.top_features(model.classes_.tolist()[0], 3)
         model.partial_fit(["a new text entirely", *TEXTS[:3]], [model.classes_[0]] * 4)
         model.learn_one("another one", model.classes_.tolist()[-1])
     return True
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("kind", ["default", "hash", "often", "chars"])
-def test_mutated_files_are_refused_or_harmless(kind, tmp_path):
+def test_mutated_files_are_refused_or_harmless(kind, compact, tmp_path):
     count = int(os.environ.get("SURELINE_MUTATIONS", several(600, 40)))
     path = tmp_path / "model.sureline"
-    TextClassifier(**KINDS[kind], random_state=0).fit(TEXTS[:20], LABELS[:20]).save(path)
+    model = TextClassifier(**KINDS[kind], random_state=0).fit(TEXTS[:20], LABELS[:20])
+    model.save(path, compact=compact)
     whole = bytearray(path.read_bytes())
     assert survives(path)
     [size] = struct.unpack("<Q", whole[:8])
@@ -154,6 +159,72 @@ def test_hostile_metadata_is_refused(kind, tmp_path):
     assert refused > 0.5 * total
 
 
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        (lambda keys: keys * 0, "is damaged"),
+        (lambda keys: np.append(keys[:-1], np.uint64(0)), "is damaged"),
+        (lambda keys: np.arange(1, keys.size + 1, dtype=np.uint64) << np.uint64(40), "is damaged"),
+        (lambda keys: keys[:-1], "not as many features as it says"),
+        (lambda keys: keys.astype(np.int64), "no list of uint64"),
+        (lambda keys: keys[:, np.newaxis], "no list of uint64"),
+    ],
+    ids=["zero", "one zero", "all in one place", "too few", "signed", "two dimensions"],
+)
+def test_keys_that_are_no_fingerprints_are_refused(keys, says, tmp_path):
+    """Filling a hash table with keys that all begin at one place would take for ever."""
+    path = tmp_path / "model.sureline"
+    TextClassifier(random_state=0, chars=(1, 5)).fit(TEXTS, LABELS).save(path)
+    opened = read(path)
+    assert opened.tensors["keys"].size > 1000
+    write(path, opened.metadata, {**opened.tensors, "keys": keys(opened.tensors["keys"])})
+    with pytest.raises(ModelFileError, match=says):
+        sureline.load(path)
+
+
+@pytest.mark.parametrize("count", [0, 3, 2**40])
+def test_features_that_wait_have_been_in_too_few_texts(count, tmp_path):
+    path = tmp_path / "model.sureline"
+    TextClassifier(random_state=0, min_count=3).fit(TEXTS, LABELS).save(path)
+    opened = read(path)
+    assert opened.tensors["waiting_counts"].dtype == np.uint8
+    counts = opened.tensors["waiting_counts"].astype(np.uint64)
+    counts[5] = count
+    write(path, opened.metadata, {**opened.tensors, "waiting_counts": counts})
+    with pytest.raises(ModelFileError, match="have been in 1 to 2 texts"):
+        sureline.load(path)
+
+
+STORED = Path(__file__).parents[2] / "model" / "models"
+OLD = json.loads((STORED / "text-1.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["text-waiting", "text-many", "text-hash"])
+def test_texts_of_format_1_are_read_for_ever(name, tmp_path):
+    old = sureline.load(STORED / f"{name}-1.sureline")
+    verify(STORED / f"{name}-1.sureline")
+    probes, expected = ["a free lunch", "call now"], OLD[name]
+    assert old.decision_function(probes).tolist() == expected["scores"]
+    spam = [[each.feature, each.weight] for each in old.top_features("spam", 3)]
+    assert spam == expected["spam"]
+    old.save(tmp_path / "new.sureline")
+    new = sureline.load(tmp_path / "new.sureline")
+    assert learned(new) == learned(old)
+    for each in (old, new):
+        each.partial_fit(["a free phone at noon", "see the plan"], ["spam", "ham"])
+    assert learned(new) == learned(old)
+    assert new.n_features_ == expected["features"]
+
+
+def test_a_vectorizer_of_format_1_is_read_for_ever(tmp_path):
+    old = sureline.load(STORED / "text-features-1.sureline")
+    old.save(tmp_path / "new.sureline")
+    for each in (old, sureline.load(tmp_path / "new.sureline")):
+        rows = each.transform(["a free lunch", "call now"]).toarray()
+        assert rows.tolist() == OLD["text-features"]["rows"]
+        assert each.get_feature_names_out().tolist() == OLD["text-features"]["names"]
+
+
 def as_if_full(table):
     table[table[:, 0] == 0] = [[12345, 2**62]]
 
@@ -176,8 +247,7 @@ def no_feature_with_a_column(table):
 )
 def test_a_vocabulary_that_would_be_written_out_of_bounds_is_refused(damage, tmp_path):
     path = tmp_path / "model.sureline"
-    TextClassifier(random_state=0).fit(TEXTS[:20], LABELS[:20]).save(path)
-    opened = read(path)
+    opened = read(STORED / "text-many-1.sureline")  # later formats do not hold the table
     tensors = {name: np.array(tensor) for name, tensor in opened.tensors.items()}
     damage(tensors["vocabulary"])
     write(path, opened.metadata, tensors)
@@ -200,8 +270,8 @@ def test_a_newer_tokenizer_is_refused(tmp_path):
     path = tmp_path / "model.sureline"
     TextClassifier(random_state=0).fit(TEXTS[:20], LABELS[:20]).save(path)
     opened = read(path)
-    write(path, {**opened.metadata, "scheme": 2}, dict(opened.tensors))
-    with pytest.raises(ModelFileError, match=r"version 2 of the tokenizer.*upgrade"):
+    write(path, {**opened.metadata, "scheme": 3}, dict(opened.tensors))
+    with pytest.raises(ModelFileError, match=r"version 3 of the tokenizer.*upgrade"):
         sureline.load(path)
 
 
@@ -236,3 +306,41 @@ def test_a_model_that_is_not_finite_is_neither_saved_nor_loaded(tmp_path):
     with pytest.raises(ModelFileError, match="not finite"):
         model.save(path)
     assert path.read_bytes() == good
+
+
+def test_a_small_file_cannot_ask_for_more_memory_than_its_reader_allows(tmp_path):
+    path = tmp_path / "bomb.sureline"
+    TextClassifier(features="hash", bits=4).fit(TEXTS, LABELS).save(path)
+    opened = read(path)
+    stored = opened.metadata
+    stored["parameters"]["bits"] = stored["columns"]["bits"] = 30
+    online, tensors = stored["online"], {**opened.tensors}
+    online["parameters"]["memory_limit_gb"] = 1e6
+    online["state"]["features"] = 2**30
+    tensors |= {"rows": np.arange(17, dtype=np.int32), "rest": tensors["table"][1, :2]}
+    write(path, stored, tensors)
+    assert path.stat().st_size < 5_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError) as caught:
+            sureline.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**28
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value) == (
+        f"{path} cannot be loaded: its model would take 16 GB, more than memory_limit_gb=4; raise "
+        "memory_limit_gb if you trust the file"
+    )
+
+
+@pytest.mark.parametrize("depth", [2, 300])
+def test_estimators_inside_estimators_do_not_end_in_a_recursion_error(depth, tmp_path):
+    path = tmp_path / "deep.sureline"
+    TextClassifier().fit(TEXTS, LABELS).save(path)
+    opened, inner = read(path), None
+    for _ in range(depth):
+        inner = {"estimator": "TextClassifier", "parameters": {"estimator": inner}}
+    opened.metadata["parameters"]["estimator"] = inner
+    write(path, opened.metadata, opened.tensors)
+    with pytest.raises(ModelFileError, match=r"nested too deeply|must be one of sureline's online"):
+        sureline.load(path)

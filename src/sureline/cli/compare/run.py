@@ -9,10 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from sureline.cli.compare.command import COVARIANCES, Input, Learners, Output, Tasks
+from sureline.cli.compare.command import COVARIANCES, Learners, Output, Tasks
 from sureline.cli.compare.render import WRITERS, as_csv, as_json, render
 from sureline.cli.compare.results import Results
+from sureline.cli.controls import escape_controls
 from sureline.cli.groups import Given
+from sureline.cli.options import LabelledInput
 from sureline.cli.screen import result_console, show
 from sureline.cli.search import (
     RuleSettings,
@@ -29,28 +31,37 @@ from sureline.data.atomic_write import atomic_write
 from sureline.data.paths import find_files
 from sureline.errors import InvalidParameter
 from sureline.evaluation.search import BASELINES
-from sureline.evaluation.search.candidates import Candidate, baseline_candidates, rule_candidates
+from sureline.evaluation.search.candidates import (
+    Candidate,
+    baseline_candidates,
+    box_candidates,
+    default_candidate,
+    rule_candidates,
+)
 from sureline.evaluation.search.comparison import compare
 from sureline.evaluation.search.dataset import Dataset, Protocol
 from sureline.evaluation.search.trials import Runner
+from sureline.rules import batch_rules
 
 DEMO = "SMS Spam Collection"
 
 
 def run(
     files: list[str],
-    reading: Input,
+    reading: LabelledInput,
     learners: Learners,
     tasks: Tasks,
     features: Given,
+    memory: Given,
     output: Output,
 ) -> None:
     """Compare all learners on all tasks, and show the results."""
     start = perf_counter()
-    chosen = RuleSettings.parse(learners.rules, learners.settings)
+    boxes, online = _split_rules(learners.rules)
+    chosen = RuleSettings.parse(online, learners.settings, memory)
     options = {**features.changed, **chosen.texts}
     check_text_options(options, "compare")
-    candidates = _candidates(chosen, learners)
+    candidates = _candidates(chosen, boxes, learners)
     datasets = _read_tasks(files, tasks, reading)
     test = read_dataset(tasks.test, reading, ", ".join(tasks.test)) if tasks.test else None
     protocol = Protocol(tasks.name, tasks.folds, learners.passes, tasks.seed, tasks.shuffle)
@@ -59,12 +70,23 @@ def run(
         for dataset in datasets:
             _check_features(options, dataset)
             runner = Runner(dataset, options, output.jobs or -1, progress)
-            typed = type_class_weights(candidates, dataset)
-            comparisons.append(compare(runner, typed, protocol, test))
+            entered = type_class_weights(candidates, dataset)
+            if learners.default:
+                usual = default_candidate(dataset.has_texts, options, memory.changed)
+                entered = [usual, *entered]
+            comparisons.append(compare(runner, entered, protocol, test))
     _show(Results(comparisons, tasks.describe(), tasks.seed, perf_counter() - start), output)
 
 
-def _candidates(chosen: RuleSettings, learners: Learners) -> list[Candidate]:
+def _split_rules(given: list[str] | None) -> tuple[list[str], list[str] | None]:
+    """The boxes among the rules to compare, and the others; None for all of these."""
+    words = split_words(given)
+    boxes = [name for name in batch_rules() if not words or name in map(str.lower, words)]
+    others = [word for word in words if word.lower() not in batch_rules()]
+    return boxes, others if words else None
+
+
+def _candidates(chosen: RuleSettings, boxes: list[str], learners: Learners) -> list[Candidate]:
     """The rules and the baselines that take part; all settings are checked."""
     wanted = tuple(dict.fromkeys(split_words(learners.covariances))) or ("diagonal-kl",)
     words = [word.lower() for word in split_words(learners.baselines)] or list(BASELINES)
@@ -74,7 +96,7 @@ def _candidates(chosen: RuleSettings, learners: Learners) -> list[Candidate]:
     _check_words("baseline", words, BASELINES, ", or none")
     online = rule_candidates(chosen.names, wanted, chosen.fixed)
     check_candidates(online)
-    return [*online, *baseline_candidates(dict.fromkeys(words))]
+    return [*online, *box_candidates(boxes), *baseline_candidates(dict.fromkeys(words))]
 
 
 def _check_words(what: str, words: Iterable[str], known: Sequence[str], more: str = "") -> None:
@@ -85,7 +107,7 @@ def _check_words(what: str, words: Iterable[str], known: Sequence[str], more: st
             )
 
 
-def _read_tasks(files: list[str], tasks: Tasks, reading: Input) -> list[Dataset]:
+def _read_tasks(files: list[str], tasks: Tasks, reading: LabelledInput) -> list[Dataset]:
     """The rows to compare on, as one task or several."""
     if tasks.demo:
         texts, labels = (pa.array(each, pa.large_string()) for each in sms_spam())
@@ -124,6 +146,6 @@ def _show(results: Results, output: Output) -> None:
         compare_figure(results.rows(), output.plot)
     name = "json" if output.json else output.output_format
     if name != "table":
-        print(WRITERS[name](results), end="")
+        print(escape_controls(WRITERS[name](results)), end="")
     else:
         show(render(results, result_console().width))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sureline.cli.groups import flag, with_options
-from sureline.cli.options import Files, LabelledModelInput, Model, ResultOptions
+from sureline.cli.options import Files, LabelledModelInput, MemoryFlags, Model, ResultOptions
 from sureline.cli.paths import check_not_an_input, check_place
 
 
@@ -21,7 +21,11 @@ class EvaluateOutput(ResultOptions):
 
 @with_options
 def evaluate(
-    model: Model, files: Files, reading: LabelledModelInput, output: EvaluateOutput
+    model: Model,
+    files: Files,
+    reading: LabelledModelInput,
+    memory: MemoryFlags,
+    output: EvaluateOutput,
 ) -> None:
     """Test a model on files of labelled rows: accuracy, F1, log loss, confusion matrix.
 
@@ -32,6 +36,7 @@ def evaluate(
         check_place(report, "--report")
         check_not_an_input(report, "--report", [model])
 
+    from pathlib import Path
     from time import perf_counter
 
     from sureline.cli.model_files import columns_of, open_model
@@ -41,7 +46,7 @@ def evaluate(
     from sureline.evaluation.metrics import Evaluator
 
     begun, aside = perf_counter(), 0.0  # the report is no part of the rate
-    loaded, notes = open_model(model)
+    loaded, notes = open_model(model, memory)
     # Labels as written: what is no label of the model must be counted, not be an error.
     reader = Reader(files, **reading.arguments(columns_of(notes)), label_type="text")
     evaluator, collector = Evaluator(loaded.classes_), None
@@ -62,8 +67,6 @@ def evaluate(
             progress(evaluator.rows, reader)
     evaluation = evaluator.evaluation(perf_counter() - begun - aside)
     if report is not None and collector is not None:
-        from pathlib import Path
-
         from sureline.evaluation.report.collect import training_curve
         from sureline.evaluation.report.page import save_page
 
@@ -71,8 +74,9 @@ def evaluate(
         save_page(report, Path(model).name, reader.files, collected)
     warn_of_bad_rows(reader.bad)
     if output.json:
-        print_json(evaluation.as_json())
+        written = {} if report is None else {"report": report}
+        print_json({**evaluation.as_json(), **written})
     else:
         from sureline.cli.evaluate.render import render
 
-        show(render(evaluation))
+        show(render(evaluation, None if report is None else Path(report)))

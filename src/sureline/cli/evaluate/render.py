@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sureline.cli.screen import grid, indented, listing, rounded
+from sureline.cli.controls import show_label
+from sureline.cli.screen import grid, indented, listing, megabytes, rounded
 from sureline.evaluation.metrics import METRICS, Evaluation
 
 STRONG = "bold"
@@ -18,13 +20,13 @@ COMMON = 10  # so many confusions are listed where there is no square
 NAMED = 5  # so many unknown labels are named
 
 
-def render(evaluation: Evaluation) -> RenderableType:
-    """The results for a screen."""
-    parts = (_summary(evaluation), _classes(evaluation), _confusions(evaluation))
+def render(evaluation: Evaluation, report: Path | None = None) -> RenderableType:
+    """The results for a screen, and the report that was written."""
+    parts = (_summary(evaluation, report), _classes(evaluation), _confusions(evaluation))
     return Group(*parts[0], "", *parts[1], "", *parts[2])
 
 
-def _summary(evaluation: Evaluation) -> list[RenderableType]:
+def _summary(evaluation: Evaluation, report: Path | None) -> list[RenderableType]:
     table = grid()
     remarks = {
         "accuracy": f" ({evaluation.correct:,} of {evaluation.rows:,} rows)",
@@ -41,6 +43,8 @@ def _summary(evaluation: Evaluation) -> list[RenderableType]:
         table.add_row("unknown", _unknown(evaluation.unknown))
     rate = rounded(evaluation.rows / max(evaluation.seconds, 1e-9))
     table.add_row("seconds", f"{evaluation.seconds:.2f} ({rate} rows per second)")
+    if report is not None:
+        table.add_row("report", f"{report} ({megabytes(report.stat().st_size)})")
     return [table]
 
 
@@ -50,7 +54,8 @@ def _unknown(unknown: dict[str, int]) -> str:
     more = len(unknown) - len(named)
     rows = sum(unknown.values())
     tail = f" and {more} more" if more else ""
-    return f"{rows:,} rows have labels that the model does not know: {', '.join(named)}{tail}"
+    have = "1 row has a label" if rows == 1 else f"{rows:,} rows have labels"
+    return f"{have} that the model does not know: {', '.join(named)}{tail}"
 
 
 def _classes(evaluation: Evaluation) -> list[RenderableType]:
@@ -62,7 +67,7 @@ def _classes(evaluation: Evaluation) -> list[RenderableType]:
         shown = sorted(shown, key=lambda each: -each.support)[:LONGEST]
     for each in shown:
         table.add_row(
-            str(each.label),
+            show_label(each.label),
             f"{each.precision:.4f}",
             f"{each.recall:.4f}",
             f"{each.f1:.4f}",
@@ -91,7 +96,7 @@ def _confusions(evaluation: Evaluation) -> list[RenderableType]:
     table.add_column("predicted", no_wrap=True)
     table.add_column("rows", justify="right")
     for true, predicted, count in wrong[:COMMON]:
-        table.add_row(str(true), str(predicted), f"{count:,}")
+        table.add_row(show_label(true), show_label(predicted), f"{count:,}")
     return [Text("Most frequent confusions", STRONG), indented(table)]
 
 
@@ -99,11 +104,11 @@ def _square(evaluation: Evaluation, labels: list[Any]) -> Table:
     counts = {(true, predicted): count for true, predicted, count in evaluation.confusion}
     table = listing("")
     for label in labels:
-        table.add_column(str(label), justify="right")
+        table.add_column(show_label(label), justify="right")
     for true in labels:
         cells = []
         for predicted in labels:
             count = counts.get((true, predicted), 0)
             cells.append(Text(f"{count:,}", STRONG if true == predicted else ""))
-        table.add_row(str(true), *cells)
+        table.add_row(show_label(true), *cells)
     return table

@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
-from sureline.cli.options import Json, Model
+from sureline.cli.groups import with_options
+from sureline.cli.options import Json, MemoryFlags, Model
 
 
+@with_options
 def explain(
     model: Model,
     text: Annotated[
@@ -32,6 +34,8 @@ def explain(
         ),
     ] = None,
     json: Json = False,
+    *,
+    memory: MemoryFlags,
 ) -> None:
     """Show why a text gets its label: its words, their weights and how certain these are.
 
@@ -45,7 +49,7 @@ def explain(
     from sureline.cli.explain.results import find_reasons
     from sureline.cli.model_files import open_model
 
-    loaded, _ = open_model(model)
+    loaded, _ = open_model(model, memory)
     results = find_reasons(loaded, text, label, top)
 
     from sureline.cli.screen import has_colour, print_json, show

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sureline.cli.controls import show_label
 from sureline.cli.explain.results import Piece, is_unsure
 from sureline.cli.screen import grid, indented, listing
 
@@ -27,9 +28,9 @@ def render(results: dict[str, Any], coloured: bool) -> RenderableType:
 
 def _head(results: dict[str, Any]) -> RenderableType:
     table = grid()
-    table.add_row(Text("label", STRONG), Text(str(results["label"]), STRONG))
+    table.add_row(Text("label", STRONG), Text(show_label(results["label"]), STRONG))
     if results["label"] != results["predicted"]:
-        table.add_row("predicted", Text(str(results["predicted"])))
+        table.add_row("predicted", Text(show_label(results["predicted"])))
     if results["probability"] is not None:
         table.add_row("probability", f"{results['probability']:.1%}")
     spread = "" if results["deviation"] is None else f" ± {results['deviation']:.3f}"
@@ -39,7 +40,7 @@ def _head(results: dict[str, Any]) -> RenderableType:
 
 def _legend(results: dict[str, Any], coloured: bool) -> Text:
     pieces = [
-        _marked(Piece(f"for {results['label']}", 1.0), coloured),
+        _marked(Piece(f"for {show_label(results['label'])}", 1.0), coloured),
         _marked(Piece("against it", -1.0), coloured),
     ]
     if results["deviation"] is not None:

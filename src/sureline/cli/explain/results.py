@@ -12,6 +12,7 @@ import numpy as np
 from sureline.data.label_values import read_label
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
+from sureline.estimators.input_rows import with_unknown
 from sureline.features.rows import Rows
 from sureline.model.explanation import (
     Contribution,
@@ -19,7 +20,6 @@ from sureline.model.explanation import (
     explain_row,
     spread_over_words,
 )
-from sureline.model.linear import LinearModel
 
 WORD = re.compile(r"\w+")
 FEATURE = re.compile(r"(\d+):(\S+)", re.ASCII)
@@ -89,7 +89,7 @@ def _class_named(label: str, classes: Any) -> Any:
     value = read_label(label, classes.dtype)
     known = classes.tolist()
     if value not in known:
-        words = [str(each) for each in known[:20]] + ["..."] * (len(known) > 20)
+        words = [repr(each) for each in known[:20]] + ["..."] * (len(known) > 20)
         raise InvalidParameter(f"the model has no class {label!r}; it has {', '.join(words)}")
     return value
 
@@ -116,8 +116,8 @@ def _explain_numbers(model: Any, text: str) -> Explanation:
     """The explanation of a model of numbers for a line of ``index:value``."""
     indices, values = _read_numbers(text)
     rows = Rows(np.array([0, indices.size]), indices.astype(np.int32), values.astype(model.dtype))
-    padded: LinearModel = model.model_.padded(int(indices.max(initial=-1)) + 1)
-    return explain_row(padded, rows, [str(index) for index in indices.tolist()], top=2**31)
+    names = [str(index) for index in indices.tolist()]
+    return explain_row(*with_unknown(model.model_, rows), names, top=2**31)
 
 
 def _read_numbers(text: str) -> tuple[Any, Any]:

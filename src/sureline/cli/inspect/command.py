@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
-from sureline.cli.options import Json, Model
+from sureline.cli.groups import with_options
+from sureline.cli.options import Json, MemoryFlags, Model
 
 
+@with_options
 def inspect(
     model: Model,
     top: Annotated[
@@ -19,12 +21,14 @@ def inspect(
         bool, typer.Option("--verify", help="Check the contents against their checksum, too.")
     ] = False,
     json: Json = False,
+    *,
+    memory: MemoryFlags,
 ) -> None:
     """Print everything in a model: rule, parameters, classes, counters, features, tensors."""
     from sureline.cli.inspect.results import collect_results
     from sureline.cli.screen import print_json, show
 
-    results = collect_results(model, top, verify)
+    results = collect_results(model, top, verify, memory)
     if json:
         print_json(results)
     else:

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sureline.cli.controls import show_label
 from sureline.cli.model_files import enumerate_classes
 from sureline.cli.screen import grid, indented, listing, megabytes, named_values, percent
 
@@ -51,14 +52,21 @@ def _model(results: dict[str, Any]) -> list[RenderableType]:
         "rule": f"{results['rule']} ({results['estimator']})",
         "classes": enumerate_classes(results["classes"]),
         "features": _features(results),
-        "learned": f"{seen:,} examples, {results['passes']} passes"
-        if results["passes"] != 1
-        else f"{seen:,} examples, 1 pass",
-        "updates": f"{updates:,} ({percent(updates, seen)} changed the model)",
-        "mistakes": f"{mistakes:,} ({percent(mistakes, seen)} were wrong before they were learned)",
     }
+    passes = f"{results['passes']} pass{'es' if results['passes'] != 1 else ''}"
+    if seen is None:
+        rows["learned"] = passes
+    else:
+        rows |= {
+            "learned": f"{seen:,} examples, {passes}",
+            "updates": f"{updates:,} ({percent(updates, seen)} changed the model)",
+            "mistakes": f"{mistakes:,} ({percent(mistakes, seen)} were wrong before they were "
+            "learned)",
+        }
     if results["merged"] > 1:
         rows["merged"] = f"from {results['merged']} models"
+    if results["compact"]:
+        rows["compact"] = "it can predict, but neither learn nor be merged"
     columns = results["columns"]
     names = [f"{kind} {columns[kind]!r}" for kind in ("text", "label") if kind in columns]
     if names:
@@ -118,7 +126,7 @@ def _top(classes: list[dict[str, Any]]) -> list[RenderableType]:
         for feature in each["features"]:
             spread = "" if feature["deviation"] is None else f" ± {feature['deviation']:.2f}"
             words.append(f"{feature['feature']} ({feature['weight']:+.2f}{spread})")
-        table.add_row(str(each["label"]), Text(", ".join(words) or "none"))
+        table.add_row(show_label(each["label"]), Text(", ".join(words) or "none"))
     title = Text("The features that most certainly indicate each class", STRONG)
     if len(classes) > CLASSES:
         title.append(f": the first {CLASSES} of {len(classes):,} classes", "not bold")

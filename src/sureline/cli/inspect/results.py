@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from sureline.cli.groups import Given
 from sureline.cli.model_files import columns_of, describe_model, open_model
-from sureline.estimators import TextClassifier
+from sureline.estimators import BoxClassifier, TextClassifier
+from sureline.estimators.parameter_file import parameters_from_json
 from sureline.estimators.stream import count_features
 from sureline.model.explanation import FeatureWeight
 from sureline.model.file import read, verify
@@ -25,14 +27,15 @@ STEERING = (
 )
 
 
-def collect_results(path: str, top: int, check: bool) -> dict[str, Any]:
+def collect_results(path: str, top: int, check: bool, memory: Given) -> dict[str, Any]:
     """All about the model in a file; with `check`, its checksum is compared."""
     opened = verify(path) if check else read(path)
-    model, notes = open_model(path)
+    model, notes = open_model(path, memory)
     online: Any = getattr(model, "estimator_", model)
     texts = isinstance(model, TextClassifier)
     described = describe_model(model)
-    state = model.model_.state
+    counted = not isinstance(model, BoxClassifier)  # it is fitted to all examples at once
+    named = getattr(model.model_, "named", True)
     return {
         "file": path,
         "bytes": Path(path).stat().st_size,
@@ -43,16 +46,17 @@ def collect_results(path: str, top: int, check: bool) -> dict[str, Any]:
         "kind": described["kind"],
         "estimator": type(online).__name__,
         "rule": described["rule"],
-        "parameters": _plain(online.get_params(deep=False), *(STEERING if texts else ())),
+        "parameters": _plain(_stored(online, opened.metadata), *(STEERING if texts else ())),
         "texts": _plain(model.get_params(deep=False), "estimator") if texts else None,
         "scheme": getattr(model.model_.tokenizer, "version", None) if texts else None,
         "classes": model.classes_.tolist(),
         "features": count_features(model),
         "passes": int(model.n_iter_),
-        "learned": model.n_seen_,
-        "updates": model.n_updates_,
-        "mistakes": model.n_mistakes_,
-        "merged": int(state.merged),
+        "learned": model.n_seen_ if counted else None,
+        "updates": model.n_updates_ if counted else None,
+        "mistakes": model.n_mistakes_ if counted else None,
+        "merged": int(model.model_.state.merged) if counted else 1,
+        "compact": counted and model.model_.learner.compact,
         "columns": columns_of(notes),
         "checkpoint": _run(notes.get("run")),
         "tensors": [
@@ -66,9 +70,19 @@ def collect_results(path: str, top: int, check: bool) -> dict[str, Any]:
         ],
         "top_features": [
             {"label": label, "features": _top(model, label, top)}
-            for label in (model.classes_.tolist() if top else [])
+            for label in (model.classes_.tolist() if top and named else [])
         ],
     }
+
+
+def _stored(online: Any, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a classifier of numbers as its file has them.
+
+    The loaded one has the memory limit of whoever opened it.
+    """
+    stored = metadata.get("online", metadata)["parameters"]
+    made: dict[str, Any] = parameters_from_json(type(online), stored).get_params(deep=False)
+    return made
 
 
 def _plain(parameters: dict[str, Any], *without: str) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from sureline.cli.groups import flag, with_options
-from sureline.cli.options import OUTPUT, Files, Model, ModelInput
+from sureline.cli.options import FILES, INPUT, OUTPUT, MemoryFlags, Model, ModelInput
 from sureline.cli.paths import check_not_an_input, check_place
 from sureline.errors import InvalidParameter
 
@@ -39,66 +41,140 @@ class PredictOutput:
         low=0,
         high=1,
     )
+    coverage: float | None = flag(
+        "--coverage C",
+        "Add a column `labels`: the set of labels that contains the right one for a share C of the "
+        "rows.",
+        low=0,
+        high=1,
+    )
+    per_class: bool = flag(
+        "--per-class", "With --coverage: let C hold for the rows of every class.", False
+    )
+    csv_safe: bool = flag(
+        "--csv-safe",
+        "In CSV, put an apostrophe before texts that a spreadsheet would take for formulas.",
+        False,
+    )
     quiet: bool = flag("--quiet -q", "Show no progress.", False)
     json: bool = flag("--json", "The same as --output-format jsonl.", False)
 
 
+@dataclass(frozen=True)
+class TextInput:
+    """Texts on the command line."""
+
+    PANEL: ClassVar[str] = INPUT
+    strings: list[str] | None = flag(
+        "--string TEXT", "Classify this text, instead of files; may be repeated."
+    )
+
+
 @with_options
-def predict(model: Model, files: Files, output: PredictOutput, reading: ModelInput) -> None:
+def predict(
+    model: Model,
+    files: Annotated[list[str] | None, FILES] = None,
+    *,
+    output: PredictOutput,
+    texts: TextInput,
+    reading: ModelInput,
+    memory: MemoryFlags,
+) -> None:
     """Classify the rows of files: label, probability, margin and variance of each.
+
+    For example, the lines of a stream as they come, and a single text:
+
+        tail -f messages.log | sureline predict mail.sureline - --format lines
+
+        sureline predict mail.sureline --string "You have won a prize"
 
     The margin is the score of the label (of two classes: its lead over the other), the variance
     shows how uncertain that score is. Probability and variance are empty for rules that keep none.
     """
-    from sureline.cli.predict.writer import WRITERS, choose_kind, open_output
+    from sureline.cli.predict.writer import WRITERS, choose_kind, open_output, write_csv
     from sureline.cli.screen import rate_line, warn_of_bad_rows
 
-    path = output.output
+    path, strings = output.output, texts.strings or []
+    if bool(files) == bool(strings):
+        raise InvalidParameter(
+            "texts come from files or from --string, not from both; leave out one"
+            if files
+            else "name files of texts to classify, - for stdin, or give a text by --string"
+        )
+    for each in files or ():
+        if " " in each and not any(sign in each for sign in "/\\*?[") and not Path(each).exists():
+            raise InvalidParameter(f"there is no file {each!r}; a text is given by --string")
     if output.json and output.output_format not in (None, "jsonl"):
         raise InvalidParameter("--json writes JSON lines, so --output-format must be jsonl with it")
     kind = choose_kind(path, "jsonl" if output.json else output.output_format)
+    if output.csv_safe and kind != "csv":
+        raise InvalidParameter(f"--csv-safe is for CSV, but {kind} is written; leave it out")
     if path is not None and path != "-":
         check_place(path, "-o")
 
     from sureline.cli.model_files import columns_of, open_model
-    from sureline.data import Reader
+    from sureline.data import Batch, Reader, as_text
     from sureline.estimators.stream import predict_batch
 
-    loaded, notes = open_model(model)
+    loaded, notes = open_model(model, memory)
     for option, wanted in (
         ("--proba", output.proba),
         ("--min-confidence", output.min_confidence is not None),
+        ("--coverage", output.coverage is not None),
     ):
         if wanted and not loaded.has_variance:
             raise InvalidParameter(
                 f"{option} needs probabilities, but the rule of {model} keeps no variances"
             )
+    if output.per_class and output.coverage is None:
+        raise InvalidParameter("--per-class goes with --coverage")
+    if output.coverage is not None:
+        _check_coverage(loaded, model, output.coverage)
     arguments = reading.arguments(columns_of(notes))
-    reader = Reader(files, **arguments, labelled=False, keep=output.keep)
-    if path is not None:
+    reader = Reader(files or ["-"], **arguments, labelled=False, keep=output.keep)
+    if path is not None and files:
         check_not_an_input(path, "-o", reader.files)
+    rows_of = [Batch(text=as_text(strings), source="--string")] if strings else reader
     on_screen = path in (None, "-") and sys.stdout.isatty()
     with open_output(path) as file, rate_line(not output.quiet and not on_screen) as progress:
 
         def tables() -> Iterator[pa.RecordBatch]:
             rows = 0
-            for batch in reader:
+            for batch in rows_of:
                 predictions = predict_batch(loaded, batch)
                 kept = _kept(batch, reader) if output.keep else {}
-                yield _columns(predictions, loaded.classes_, kept, output)
+                yield _columns(predictions, loaded, kept, output, nested=kind != "csv")
                 rows += len(batch)
                 progress(rows, reader)
 
-        WRITERS[kind](file, tables())
+        if output.csv_safe:
+            write_csv(file, tables(), safe=True)
+        else:
+            WRITERS[kind](file, tables())
     warn_of_bad_rows(reader.bad)
 
 
+def _check_coverage(loaded: Any, model: str, coverage: float) -> None:
+    """Refuse sets of labels that no share of rows determines, or that the model cannot give."""
+    if not 0.0 < coverage < 1.0:
+        raise InvalidParameter(f"--coverage is a share between 0 and 1, got {coverage:g}")
+    if not getattr(getattr(loaded, "model_", None), "is_calibrated", False):
+        raise InvalidParameter(
+            f"--coverage needs a model that was trained with calibration='online'; {model} was not"
+        )
+
+
 def _columns(
-    predictions: Any, classes: Any, kept: dict[str, Any], output: PredictOutput
+    predictions: Any, loaded: Any, kept: dict[str, Any], output: PredictOutput, nested: bool
 ) -> pa.RecordBatch:
-    """The columns to write; one that would have the name of a kept one is called predicted_."""
+    """The columns to write; one that would have the name of a kept one is called predicted_.
+
+    Where values may be `nested`, that is not in CSV, sets of labels are lists, not JSON texts, and
+    there is the novelty of each row; CSV files keep the columns that they always had.
+    """
     import pyarrow as pa
 
+    classes = loaded.classes_
     kind = pa.array(classes.tolist()).type
     labels = predictions.label.tolist()
     if output.min_confidence is not None:
@@ -108,6 +184,15 @@ def _columns(
     for name in ("probability", "margin", "variance"):
         values = getattr(predictions, name)
         made[name] = pa.nulls(len(labels), pa.float64()) if values is None else pa.array(values)
+    if nested and predictions.novelty is not None:
+        made["novelty"] = pa.array(predictions.novelty)
+    if output.coverage is not None:
+        chances = predictions.probabilities
+        sets = loaded.model_.label_sets(chances, output.coverage, output.per_class)
+        if nested:
+            made["labels"] = pa.array([list(each) for each in sets], pa.list_(kind))
+        else:
+            made["labels"] = pa.array([dumps(each, ensure_ascii=False) for each in sets])
     if output.proba:
         for k, each in enumerate(classes.tolist()):
             made[f"probability_{each}"] = pa.array(predictions.probabilities[:, k])

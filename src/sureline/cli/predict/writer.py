@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from sureline.cli.controls import escape_controls, without_formula
 from sureline.data.atomic_write import atomic_write
 from sureline.errors import DataError, InvalidParameter
 
@@ -41,24 +42,37 @@ def open_output(path: str | None) -> Iterator[IO[bytes]]:
     """Stdout, or a file that takes its place only once it is complete."""
     if path is None or path == "-":
         sys.stdout.flush()
-        yield sys.stdout.buffer
+        yield _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     with atomic_write(path) as file:
         yield file
 
 
-def write_csv(file: IO[bytes], batches: Iterable[pa.RecordBatch]) -> None:
-    """Comma-separated, with a header; what is missing is empty."""
+class _Terminal(io.BytesIO):
+    """Stdout on a terminal: control characters in labels and texts are escaped."""
+
+    def write(self, data: Any) -> int:
+        return sys.stdout.buffer.write(escape_controls(bytes(data).decode()).encode())
+
+
+def write_csv(file: IO[bytes], batches: Iterable[pa.RecordBatch], safe: bool = False) -> None:
+    """Comma-separated, with a header; what is missing is empty.
+
+    With `safe`, no field is a formula to a spreadsheet.
+    """
     names: list[str] | None = None
     for rows in batches:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if names is None:
             names = rows.schema.names
-            writer.writerow(names)
+            writer.writerow(map(without_formula, names) if safe else names)
         check_names(names, rows)
-        writer.writerows(zip(*(_written(column) for column in rows.columns), strict=True))
+        columns = [_written(column) for column in rows.columns]
+        if safe:
+            columns = [list(map(without_formula, column)) for column in columns]
+        writer.writerows(zip(*columns, strict=True))
         file.write(text.getvalue().encode())
         file.flush()
 

@@ -17,9 +17,11 @@ from sureline.data import Batch
 from sureline.data.arrow_arrays import string_offsets
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.file import save
+from sureline.estimators.text.passes import LEARNED
 
 # Changing these does not change what was learned from the examples so far.
 FREE = ("passes",)
+AUTO = "auto"  # the number of passes where the rows decide it
 # The progressive error is noted so often while the number of examples doubles.
 POINTS = 8
 WORDS = 624  # of the state of the random generator
@@ -36,6 +38,8 @@ class Position:
     before the run: examples, updates, mistakes. `first` has, once the first pass is over, how many
     examples it learned and how many of them were mistakes. `curve` has both after ever more
     examples: pairs of how many were learned and how many of these were mistakes beforehand.
+    `chosen` is the number of passes to make, where the rows have decided it, and `calibrator` what
+    the calibrator of the model is to follow after them.
     """
 
     passes: int = 0
@@ -47,6 +51,8 @@ class Position:
     base: list[int] = field(default_factory=lambda: [0, 0, 0])
     first: list[int] | None = None
     curve: list[list[int]] = field(default_factory=list)
+    chosen: int | None = None
+    calibrator: list[float] = field(default_factory=list)
 
     def end_pass(self, rng: np.random.RandomState) -> None:
         """Move to the beginning of the next pass."""
@@ -63,6 +69,7 @@ class Position:
     def from_json(cls, stored: Mapping[str, Any]) -> Position:
         """The position of a checkpoint's notes."""
         whole = ("passes", "rows", "examples", "skipped")
+        stored = {"chosen": None, "calibrator": [], **stored}  # earlier versions have neither
         if (
             set(stored) != set(vars(cls()))
             or not all(_is_count(stored[name]) for name in whole)
@@ -71,6 +78,10 @@ class Position:
             or not (stored["first"] is None or _are_counts(stored["first"], 2))
             or not isinstance(stored["curve"], list)
             or not all(_are_counts(point, 2) for point in stored["curve"])
+            or not (stored["chosen"] is None or _is_count(stored["chosen"]))
+            or not isinstance(stored["calibrator"], list)
+            or not all(type(each) is float for each in stored["calibrator"])
+            or len(stored["calibrator"]) not in (0, LEARNED.size)
         ):
             raise ModelFileError("its position in the run is damaged")
         return cls(**stored)
@@ -156,6 +167,7 @@ class Checkpoint:
 
     def __init__(self, plan: Plan, files: list[str]) -> None:
         self.path, self.every = plan.checkpoints.checkpoint, plan.every
+        self._memory = plan.memory
         self.saved: int | None = None  # how many examples the file has learned
         if self.path is not None:
             self._inputs, self._options = describe_inputs(files), plan.run_options()
@@ -180,7 +192,7 @@ class Checkpoint:
 
     def load(self, rng: np.random.RandomState) -> tuple[Any, Position]:
         """The model and the position; the random generator is put where it was."""
-        model, notes = open_model(str(self.path), verified=True)
+        model, notes = open_model(str(self.path), self._memory, verified=True)
         stored = notes.get("run")
         if not isinstance(stored, dict) or not isinstance(stored.get("options"), dict):
             raise ModelFileError(
@@ -208,7 +220,8 @@ def check_same_run(
 ) -> None:
     """Refuse to continue from a checkpoint of another run, and say what differs."""
     before = stored["options"]
-    for name in sorted({*options, *before} - set(FREE)):
+    free = () if AUTO in (options.get("passes"), before.get("passes")) else FREE
+    for name in sorted({*options, *before} - set(free)):
         if options.get(name) != before.get(name):
             raise InvalidParameter(
                 f"{path} is a checkpoint of a run with {_spoken(name, before.get(name))}, but this "

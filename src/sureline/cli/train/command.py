@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from sureline.cli.groups import with_options
-from sureline.cli.options import Files, LabelledInput, LearningFlags, TextFlags
+from sureline.cli.options import Files, LabelledInput, LearningFlags, MemoryFlags, TextFlags
 from sureline.cli.train.plan import CheckpointOptions, Plan, RuleOptions, TrainOutput
 from sureline.errors import InvalidParameter
 
@@ -19,6 +19,7 @@ def train(
     learning: LearningFlags,
     texts: TextFlags,
     checkpoints: CheckpointOptions,
+    memory: MemoryFlags,
 ) -> None:
     """Learn to classify texts from files of labelled ones.
 
@@ -32,7 +33,9 @@ def train(
     """
     if output.output is None:
         raise InvalidParameter("name the file to write the model to, such as -o mail.sureline")
-    plan = Plan(files, reading, rule, learning, texts, checkpoints, output.output)
+    plan = Plan(
+        files, reading, rule, learning, texts, checkpoints, memory, output.output, output.compact
+    )
 
     from sureline.cli.screen import loading, print_json, say, show, warn_of_bad_rows
 

@@ -14,13 +14,20 @@ from sureline.data import Batch, LongestRun
 MANY = 10_000
 
 
+def add_counts(counts: Counter[Any], batch: Batch) -> None:
+    """Count the labels of some more rows."""
+    if batch.label is not None:
+        for each in pc.value_counts(batch.label).to_pylist():
+            counts[each["values"]] += each["counts"]
+
+
 class LabelRuns:
     """Watches labels for long runs of equal ones, from which one pass learns little."""
 
     def __init__(self, in_order: bool, limit: int) -> None:
         self._in_order, self._limit = in_order, limit
         self._run = LongestRun()
-        self._labels: Counter[Any] = Counter()
+        self.counts: Counter[Any] = Counter()  # the rows of each label so far
         self._bytes = 0
         self._warned = False
 
@@ -28,26 +35,19 @@ class LabelRuns:
         """Watch the labels of some more rows."""
         self._run.update(batch.label)
         self._bytes += int(batch.row_bytes.sum())
-        if batch.label is not None:
-            for each in pc.value_counts(batch.label).to_pylist():
-                self._labels[each["values"]] += each["counts"]
-
-    @property
-    def labels(self) -> list[Any]:
-        """The labels so far."""
-        return list(self._labels)
+        add_counts(self.counts, batch)
 
     def early(self) -> bool:
         """Whether to warn at once: many rows in their own order, all of one label."""
-        return self._once(self._in_order and len(self._labels) == 1 and self._run.rows >= MANY)
+        return self._once(self._in_order and len(self.counts) == 1 and self._run.rows >= MANY)
 
     def late(self) -> bool:
         """Whether to warn when all rows have been seen."""
         run = self._run
-        if len(self._labels) < 2:
+        if len(self.counts) < 2:
             return False
         # In random order, a run of a label of share p rarely is longer than log n / -log p.
-        share = self._labels[run.label] / run.rows
+        share = self.counts[run.label] / run.rows
         usual = log(run.rows) / -log(share)
         long = run.length > 20 + 3 * usual
         if not self._in_order:

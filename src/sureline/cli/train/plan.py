@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
 
@@ -90,6 +90,13 @@ class TrainOutput(ResultOptions):
     output: str | None = flag(
         "--output -o MODEL", "Where to write the model, such as mail.sureline. Required."
     )
+    compact: bool = flag(
+        "--compact",
+        "Write what predictions need and no more, in half precision: a file several times "
+        "smaller, of a model that cannot be trained further.",
+        False,
+        hidden=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,9 @@ class Plan:
     learning: Given
     texts: Given
     checkpoints: CheckpointOptions
+    memory: Given
     model: str
+    compact: bool = False
 
     def __post_init__(self) -> None:
         checkpoints = self.checkpoints
@@ -123,9 +132,15 @@ class Plan:
             )
 
     @property
-    def passes(self) -> int:
-        """How many passes to make."""
-        return int(self.learning.values["max_iter"])
+    def passes(self) -> int | Literal["auto"]:
+        """How many passes to make, or "auto"."""
+        passes: int | Literal["auto"] = self.learning.values["max_iter"]
+        return passes
+
+    @property
+    def decides(self) -> bool:
+        """Whether the rows decide how many passes are made; else "auto" means one."""
+        return self.passes == "auto" and self.shuffle and self.rule.continued is None
 
     @property
     def seed(self) -> int:
@@ -179,7 +194,8 @@ class Plan:
         texts = self.texts.changed | (
             {"counts_first": True} if learning.pop("counts_first") else {}
         )
-        return Settings(self.rule.rule, tuple(self.rule.settings or ()), texts, learning)
+        pairs = tuple(self.rule.settings or ())
+        return Settings(self.rule.rule, pairs, texts, learning, self.memory.values)
 
     def run_options(self) -> dict[str, Any]:
         """What a resumed run must have in common with the one that wrote the checkpoint."""

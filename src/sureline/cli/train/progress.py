@@ -12,6 +12,8 @@ from sureline.model.predictions import Counts
 HEADER = (
     f"{'examples':>12} {'classes':>7} {'features':>11} {'error':>9} {'since':>9} {'changing':>9}"
 )
+SEPARATOR = " · "
+BAR = 12  # columns
 WINDOW = 1.0  # seconds of the recent past in the live line
 
 
@@ -137,21 +139,29 @@ class ProgressLine(Progress):
         parts = [
             f"{status.examples:,}",
             f"{rounded((status.examples - first.examples) / seconds)}/s",
-            f"{(status.done - first.done) / seconds / 1e6:.1f} MB/s",
             f"error {percent(status.counts.mistakes, status.counts.seen)}"
             f" (now {percent(lately.mistakes, lately.seen)})",
             f"changing {percent(lately.updates, lately.seen)}",
         ]
-        cells: list[Any] = []
+        rate = f"{(status.done - first.done) / seconds / 1e6:.1f} MB/s"
+        bar: Any = None
         if status.share is not None:
             from rich.progress_bar import ProgressBar
 
             gone = status.share - (first.share or 0.0)
             left = seconds * (1.0 - status.share) / gone if gone > 0 else 0.0
-            cells = [ProgressBar(total=1.0, completed=status.share, width=12)]
-            cells.append(f"{100 * status.share:.0f}% {clock(left)}")
+            bar = ProgressBar(total=1.0, completed=status.share, width=BAR)
+            parts[0] = f"{100 * status.share:.0f}% {clock(left)} {parts[0]}"
+        # What fits into the line, the most important first.
+        width = self._live.console.width
+        while len(parts) > 2 and len(SEPARATOR.join(parts)) > width:
+            parts.pop()
+        free = width - len(SEPARATOR.join(parts)) - (0 if bar is None else BAR + 1)
+        if free >= len(rate) + len(SEPARATOR):
+            parts.insert(2, rate)
         line = Table.grid(padding=(0, 1))
-        line.add_row(*cells, Text(" · ".join(parts), no_wrap=True, overflow="ellipsis"))
+        cells = [] if bar is None or free < 0 else [bar]
+        line.add_row(*cells, Text(SEPARATOR.join(parts), no_wrap=True, overflow="ellipsis"))
         return line
 
 

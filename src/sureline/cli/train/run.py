@@ -12,6 +12,7 @@ import numpy as np
 from sureline.cli.model_files import open_model
 from sureline.cli.paths import check_place
 from sureline.cli.screen import say
+from sureline.cli.settings import is_balanced, set_class_weights
 from sureline.cli.train.checkpoint import (
     Checkpoint,
     Position,
@@ -25,8 +26,11 @@ from sureline.cli.train.plan import Plan
 from sureline.cli.train.progress import Progress, Status, difference
 from sureline.data import Batch, Reader, as_labels
 from sureline.errors import DataError, InvalidParameter
+from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.file import save
-from sureline.estimators.stream import StreamTrainer
+from sureline.estimators.stream import StreamTrainer, choose_passes_for
+from sureline.estimators.text.passes import Choice
+from sureline.estimators.validation import balanced_weights
 from sureline.model.learner import AGAIN, COUNTED, NEW, Turn
 from sureline.model.predictions import Counts
 
@@ -49,13 +53,22 @@ class Training:
         self.settings = plan.settings()
         self.loaded, notes = None, dict[str, Any]()
         if plan.rule.continued is not None:
-            self.loaded, notes = open_model(plan.rule.continued, verified=True)
+            self.loaded, notes = open_model(plan.rule.continued, plan.memory, verified=True)
+            if not isinstance(self.loaded, TextClassifier | OnlineClassifier):
+                raise InvalidParameter(
+                    f"--continue {plan.rule.continued}: a {type(self.loaded).__name__} is not "
+                    "trained further by this command; fit it on all rows in Python, or use "
+                    "partial_fit, which it has with solver='comid'"
+                )
+            self.loaded.model_.learner.check_learns(f"--continue {plan.rule.continued}")
         else:
             self.settings.check()
-        self.input = TrainingInput(plan, self.loaded, notes)
+        model = self.settings.text_model if self.loaded is None else self.loaded
+        self.input = TrainingInput(plan, self.loaded, notes, is_balanced(model))
         self.checkpoint = Checkpoint(plan, self.reader.files)
         self.rng = np.random.RandomState(plan.seed)
         self._bytes = 0
+        self._fresh: Any = None
 
     @property
     def reader(self) -> Reader:
@@ -77,7 +90,7 @@ class Training:
             with self.interrupt.deferred():
                 self._note_error(stream)
                 notes = {"columns": self.input.columns, "curve": self.position.curve}
-                save(stream.classifier, self.plan.model, notes)
+                save(stream.classifier, self.plan.model, notes, self.plan.compact)
         self.seconds = perf_counter() - begun
         return stream
 
@@ -97,12 +110,13 @@ class Training:
             self._say(f"there is no checkpoint {checkpoint.path} yet: starting from the beginning")
             return
         model, self.position = checkpoint.load(self.rng)
-        if self.position.passes >= plan.passes:
+        if isinstance(plan.passes, int) and self.position.passes >= plan.passes:
             raise InvalidParameter(
                 f"{checkpoint.path} is in pass {self.position.passes + 1}, but --passes is "
                 f"{plan.passes}; give as many as before, or more"
             )
-        model.set_params(max_iter=plan.passes)
+        if isinstance(plan.passes, int):
+            model.set_params(max_iter=plan.passes)
         self._learn_into(model)
         self._say(f"continuing from {checkpoint.path}, after {self.position.examples:,} examples")
 
@@ -116,27 +130,60 @@ class Training:
 
     def _stream_for(self, batch: Batch) -> StreamTrainer:
         """The stream into the model; the first rows determine whether it takes texts."""
-        if self.stream is not None:
-            return self.stream
-        if batch.text is not None:
-            model: Any = self.settings.text_model
-        else:
-            model = self.settings.number_model(batch.source)
-        self.settings.type_class_weights(model, as_labels(batch.label).dtype)
-        # Rows that are shuffled have all been read, as many as fit into the buffer.
-        return self._learn_into(model, self.input.runs.labels if self.plan.shuffle else ())
+        stream = self.stream
+        if stream is None:
+            model = self._model_for(batch)
+            # Rows that are shuffled have all been read, as many as fit into the buffer.
+            known = list(self.input.runs.counts) if self.plan.shuffle else ()
+            stream = self._learn_into(model, known)
+        self._balance(stream.classifier)
+        return stream
+
+    def _model_for(self, batch: Batch) -> Any:
+        """The model, which has learned nothing, for rows such as these."""
+        if self._fresh is None:
+            if batch.text is not None:
+                self._fresh = self.settings.text_model
+            else:
+                self._fresh = self.settings.number_model(batch.source)
+            self.settings.type_class_weights(self._fresh, as_labels(batch.label).dtype)
+        return self._fresh
+
+    def _balance(self, model: Any) -> None:
+        """Give classes that are to be balanced their weights."""
+        if is_balanced(model):
+            set_class_weights(model, balanced_weights(self.input.count_labels()))
 
     # -- learning ------------------------------------------------------------------------------
+
+    def _choose_passes(self) -> Choice:
+        """How many passes to make; where the rows decide, a checkpoint notes what they did."""
+        plan, position = self.plan, self.position
+        if isinstance(plan.passes, int):
+            return Choice(plan.passes, [])
+        if position.chosen is None:
+            position.chosen, found = 1, None
+            if plan.decides and not position.examples:
+                found = self.input.sample(self.rng)
+            if found is not None:
+                sample, count = found
+                model = self._model_for(sample)
+                self._balance(model)
+                choice = choose_passes_for(model, sample, count, self.rng, self.jobs)
+                position.chosen, position.calibrator = choice
+        return Choice(position.chosen, position.calibrator)
 
     def _learn_passes(self) -> None:
         position, plan = self.position, self.plan
         position.random = random_state(self.rng)
+        choice = self._choose_passes()
+        self.input.passes = choice.passes
         if self.stream is not None:
             self.progress.begin(self._status(self.stream))
         if plan.counts_first and not position.examples:
             rows = self.input.count_rows(self._count)
             self._say(f"counted {rows:,} texts; learning them now")
-        for number in range(position.passes, plan.passes):
+        for number in range(position.passes, choice.passes):
             batches = self.input.batches(number, self.rng)
             if position.rows:
                 batches = self.input.skip(batches, position)
@@ -144,7 +191,10 @@ class Training:
             for batch in batches:
                 self._learn(batch, turn)
             with self.interrupt.deferred():
-                self._end_pass()
+                self._end_pass(number)
+        if self.stream is not None and choice.calibrator:
+            with self.interrupt.deferred():
+                choice.finish(self.stream.classifier.model_)
 
     def _count(self, batch: Batch) -> None:
         if batch.text is None:
@@ -185,9 +235,11 @@ class Training:
             stops.append(examples - examples % every + every)
         return min((stop - examples for stop in stops if stop is not None), default=2**62)
 
-    def _end_pass(self) -> None:
+    def _end_pass(self, number: int) -> None:
         if self.stream is not None:
             self.stream.merge_shards()
+            if self.input.passes > 1:
+                self.stream.classifier.model_.end_pass(again=number > 0)
         self.position.end_pass(self.rng)
         if self.position.first is None and self.stream is not None:
             counts = self._counts(self.stream)
@@ -220,13 +272,15 @@ class Training:
             raise DataError("no row has a weight above 0, so nothing was learned")
         classes = stream.classifier.classes_.tolist()
         if len(classes) < 2:
+            rows = self.position.examples
+            have = "the only row has" if rows == 1 else f"all {rows:,} rows have"
             raise DataError(
-                f"all {self.position.examples:,} rows have the label {classes[0]!r}; give rows of "
-                "two or more classes (or check --label)"
+                f"{have} the label {classes[0]!r}; give rows of two or more classes (or check "
+                "--label)"
             )
         stream.settle()
         if self.plan.rule.continued is None:
-            stream.classifier.n_iter_ = self.plan.passes
+            stream.classifier.n_iter_ = self.position.passes
         return stream
 
     def _save_checkpoint(self) -> bool:

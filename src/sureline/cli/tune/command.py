@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sureline.cli.groups import flag, with_options
-from sureline.cli.options import Files, LabelledInput, TextFlags, complete_rules
+from sureline.cli.options import Files, LabelledInput, MemoryFlags, TextFlags, complete_rules
 from sureline.cli.search_options import (
     FOLDS,
     PROTOCOL,
@@ -70,6 +70,7 @@ def tune(
     learners: Learners,
     evaluation: TuneProtocol,
     texts: TextFlags,
+    memory: MemoryFlags,
     output: Output,
 ) -> None:
     """Find the rule, the settings and the number of passes that suit your rows best.
@@ -85,4 +86,4 @@ def tune(
     with loading(output.quiet):
         from sureline.cli.tune.run import run
 
-    run(files, reading, learners, evaluation, texts, output)
+    run(files, reading, learners, evaluation, texts, memory, output)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from sureline.cli.controls import escape_controls
 from sureline.cli.groups import Given
 from sureline.cli.options import LabelledInput
 from sureline.cli.screen import print_json, say, show
 from sureline.cli.search import (
     RuleSettings,
+    balance_classes,
     check_candidates,
     check_no_texts,
     check_text_options,
@@ -44,11 +47,12 @@ def run(
     learners: Learners,
     evaluation: TuneProtocol,
     texts: Given,
+    memory: Given,
     output: Output,
 ) -> None:
     """Search all candidates, and show the best."""
     start = perf_counter()
-    chosen = RuleSettings.parse(learners.rule, learners.settings, learners.tries)
+    chosen = RuleSettings.parse(learners.rule or None, learners.settings, memory, learners.tries)
     # Reports what is wrong before rows are read.
     _candidates(chosen, {**texts.changed, **chosen.texts}, evaluation.shuffle)
     dataset = read_dataset(files, reading, ", ".join(files))
@@ -64,7 +68,7 @@ def run(
     with show_progress(output.quiet) as progress:
         runner = Runner(dataset, options, output.jobs or -1, progress)
         found = tune(runner, candidates, protocol, learners.halving)
-    given = [*files, *reading.words, *texts.words]
+    given = [*files, *reading.words, *texts.words, *memory.words]
     majority = majority_baseline(dataset.labels)
     results = {
         "rows": len(dataset),
@@ -82,7 +86,7 @@ def run(
         print_json(results)
         return
     show(render(results, dataset.name, output.top))
-    print(f"\n{results['command']}")  # not wrapped, so that it can be copied
+    print(f"\n{escape_controls(results['command'])}")  # not wrapped, so that it can be copied
 
 
 def _candidates(
@@ -96,9 +100,11 @@ def _candidates(
         kept = {word: value for word, value in usual.items() if word not in chosen.searched[name]}
         fixed[name] = {**kept, **given, "shuffle": shuffle}
     made = rule_candidates(chosen.names, fixed=fixed, tried=chosen.searched)
-    check_candidates(made, streams=True)
     if dataset is not None:
         made = type_class_weights(made, dataset)
+    labels = [] if dataset is None else dataset.labels.tolist()
+    made = balance_classes(made, Counter(labels))  # by all rows, as train does
+    check_candidates(made, streams=True)
     if not texts or not needs_texts(options):
         check_text_options(options, "tune")
         return made

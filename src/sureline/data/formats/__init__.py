@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # In the order of help texts and errors. Detection tries them from the last to the first: any line
 # with a comma could be CSV, so CSV comes last there.
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw")
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "lines")
 
 
 class Sample(NamedTuple):

@@ -41,7 +41,7 @@ def _read_file(stream: ByteStream, options: ReadOptions) -> Iterator[TableRows]:
     """The columns to read from a file, some rows at a time."""
     from pyarrow import ipc
 
-    source = stream.on_disk()
+    source = stream.on_disk(options)
     with ipc.open_file(source) as file:
         columns = select_columns(stream.name, file.schema.names, options)
         count = file.num_record_batches

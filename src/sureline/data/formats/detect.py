@@ -8,7 +8,7 @@ from pathlib import PurePath
 from sureline.data.formats import FORMATS, Format, Sample, load_format
 from sureline.errors import DataError
 
-COMPRESSIONS = ("gz", "bz2", "zst", "lz4")
+COMPRESSIONS = ("gz", "bz2", "zst", "lz4", "xz", "zip")
 
 # How many bytes of a file are examined.
 SAMPLE_BYTES = 2**16
@@ -28,15 +28,16 @@ def extension(name: str) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def detect_format(name: str, head: bytes, columns: list[str]) -> Format:
-    """Detect the format of a file: a known extension settles it.
+def detect_format(name: str, head: bytes, columns: list[str], member: str | None = None) -> Format:
+    """Detect the format of a file: a known extension settles it, that of an archive's `member` too.
 
     `head` has the first bytes, decompressed and in UTF-8; a first line that holds one of the names
     `columns` is a header.
     """
-    known = known_extensions().get(extension(name))
-    if known is not None:
-        return load_format(known)
+    for each in (member, name):
+        known = known_extensions().get(extension(each or ""))
+        if known is not None:
+            return load_format(known)
     names = frozenset(column.encode() for column in columns)
     sample = Sample(head, _first_line(head), names)
     for candidate in map(load_format, reversed(FORMATS)):

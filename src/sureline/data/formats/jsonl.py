@@ -1,4 +1,4 @@
-"""JSON lines: one object per line.
+"""JSON lines: one object per line; or an array of objects, which is read as such lines.
 
 Arrow reads whole blocks. A block in which it finds anything unusual is read again line by line with
 Python's parser, which decides what is a bad row and replaces lone surrogates.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -24,18 +25,21 @@ from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.columns import SelectedColumns, select_columns
 from sureline.data.formats import Format
 from sureline.data.formats.byte_scan import RETURN
-from sureline.data.formats.line_blocks import LineBlock, line_bounds, read_line_blocks
+from sureline.data.formats.json_array import ArrayLines
+from sureline.data.formats.line_blocks import LineBlock, Lines, line_bounds, read_line_blocks
 from sureline.data.raw_batch import NAME_ENCODING, RawBatch, RowErrors
 from sureline.data.read_options import ReadOptions
 from sureline.data.surrogates import replace_surrogates
 from sureline.errors import DataError
 
-# The names of columns are those of so many first lines that begin within so many bytes.
+# The names of columns are those of so many first lines, which begin within so many bytes.
 _FIRST_LINES, _FIRST_BYTES = 100, 2**20
 _ARROW_TYPES = {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _MISSING = object()
 _NOT_UTF8 = "not valid UTF-8"
+_MOST_VALUES = 2**24  # rows times keys of a block that are kept as columns
 _DEEPEST = 500  # nested objects and arrays: Python's own limit depends on who calls
+_DECODER = json.JSONDecoder(strict=False)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
@@ -55,12 +59,15 @@ class _Lines(NamedTuple):
 
 def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[RawBatch]:
     """Read JSON lines as raw batches."""
-    source = Utf8Stream(stream, options.encoding)
-    blocks = map(_filled_lines, read_line_blocks(source, options.batch_bytes))
-    head, first = _first_lines(blocks)
+    is_array = _begins_array(stream, options)
+    source: Any = Utf8Stream(stream, options.encoding)
+    if is_array:
+        source = ArrayLines(source)
+    blocks = map(_filled_lines, read_line_blocks(source, options, bad))
+    head, first = _first_lines(blocks, options)
     if not first:
         return
-    columns, label_type = _select(first, options, stream.name)
+    columns, label_type = _select(first, options, source)
     for lines in chain(head, blocks):
         errors = RowErrors(options, bad, stream.name)
         # Arrow would read numbers as text of another spelling than that of the file.
@@ -68,17 +75,18 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
         rows = None if by_line else _read_block(lines, columns, label_type)
         if rows is not None:
             rows["weight"] = errors.check_weight(rows.get("weight"))
-            yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns)
+            yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns, source.unit)
             continue
         objects = [_parse(text) for text in lines.texts()]
-        for part in _runs(objects, columns.label_name):
+        for part in _runs(objects, None if options.label_as_text else columns.label_name):
             errors = RowErrors(options, bad, stream.name)
             rows = _read_objects(objects[part], columns, errors, options)
             if "label" in rows:
                 labels = _plain_labels(rows["label"], errors, options)
                 rows["label"] = _label_array(labels, label_type, errors)
             rows["weight"] = errors.check_weight(rows.get("weight"))
-            yield errors.good_rows(Batch(**rows), lines.numbers[part], "typed", columns)
+            numbers = lines.numbers[part]
+            yield errors.good_rows(Batch(**rows), numbers, "typed", columns, source.unit)
 
 
 def _filled_lines(block: LineBlock) -> _Lines:
@@ -94,42 +102,56 @@ def _filled_lines(block: LineBlock) -> _Lines:
     return _Lines(block, starts[filled], ends[filled], numbers[filled])
 
 
-def _first_lines(blocks: Iterator[_Lines]) -> tuple[list[_Lines], list[tuple[int, bytes]]]:
+def _begins_array(stream: ByteStream, options: ReadOptions) -> bool:
+    """Whether a file begins as an array, rather than with an object."""
+    head = stream.peek()
+    if not options.is_utf8:
+        head = head.decode(options.encoding, "replace").encode()
+    return head.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
+
+
+def _first_lines(
+    blocks: Iterator[_Lines], options: ReadOptions
+) -> tuple[list[_Lines], list[tuple[int, bytes]]]:
     """The first blocks, and their first lines with their numbers.
 
-    Which lines these are does not depend on where blocks end.
+    Which lines these are does not depend on where blocks end. Where texts alone are read, the first
+    line that has one is enough: a pipe may be slow.
     """
+    texts_alone = not (options.labelled or options.keep)
     head: list[_Lines] = []
     first: list[tuple[int, bytes]] = []
     size = 0
     for lines in blocks:
+        if not (first or lines.starts.size):  # blank lines before the first
+            continue
         head.append(lines)
+        begin = 0 if first else int(lines.starts[0])
         for start, number, text in zip(lines.starts, lines.numbers, lines.texts(), strict=True):
-            if len(first) >= _FIRST_LINES or size + start >= _FIRST_BYTES:
+            if len(first) >= _FIRST_LINES or size + start - begin >= _FIRST_BYTES:
                 break
             first.append((int(number), text))
-        size += len(lines.block.data)
+            if texts_alone and isinstance(row := _parse(text), dict) and options.text in row:
+                return head, first
+        size += len(lines.block.data) - begin
         if len(first) >= _FIRST_LINES or size >= _FIRST_BYTES:
             break
     return head, first
 
 
 def _select(
-    first: list[tuple[int, bytes]], options: ReadOptions, file: str
+    first: list[tuple[int, bytes]], options: ReadOptions, source: Lines
 ) -> tuple[SelectedColumns, pa.DataType]:
     """The columns to read, and the type of the first label."""
-    number, line = first[0]
-    if line.lstrip().startswith(b"["):
-        raise DataError(f"{file} holds a JSON array; write one object per line, without brackets")
     rows = [_parse(line) for _, line in first]
     objects = [row for row in rows if isinstance(row, dict)]
     if not objects:
         raise DataError(
-            f"{file}, line {number}: not a JSON object ({rows[0]}); name the format if it is "
-            "another (format=...)"
+            f"{source.name}, {source.unit} {first[0][0]}: not a JSON object ({rows[0]}); name the "
+            "format if it is another (format=...)"
         )
     names = list(dict.fromkeys(name for row in objects for name in row))
-    columns = select_columns(file, names, options)
+    columns = select_columns(source.name, names, options)
     if columns.label_name is not None:
         for row in objects:
             value = row.get(columns.label_name)
@@ -143,7 +165,7 @@ def _parse(line: bytes) -> dict[str, Any] | str:
     if line.count(b"{") + line.count(b"[") > _DEEPEST and _depth(line) > _DEEPEST:
         return "nested too deeply"
     try:
-        value = json.loads(line.decode("utf-8"), strict=False)
+        value = _DECODER.decode(line.decode("utf-8"))
     except UnicodeDecodeError:
         return _NOT_UTF8
     except RecursionError:
@@ -243,7 +265,7 @@ def _read_objects(
     if "weight" in read:
         read["weight"] = pa.array([_as_float(weight) for weight in read["weight"]], pa.float64())
     if options.keep:
-        read["table"] = _other_columns(rows, columns, set(names.values()))
+        read["table"] = _other_columns(rows, columns, set(names.values()), errors.file)
     return read
 
 
@@ -305,10 +327,15 @@ def _label_array(labels: list[Any], label_type: pa.DataType, errors: RowErrors) 
 
 
 def _other_columns(
-    rows: list[dict[str, Any]], columns: SelectedColumns, used: set[str]
+    rows: list[dict[str, Any]], columns: SelectedColumns, used: set[str], file: str
 ) -> pa.RecordBatch | None:
     """The other keys of a block as columns; a key whose values differ in type becomes JSON text."""
     names = [name for name in dict.fromkeys(chain(columns.names, *rows)) if name not in used]
+    if len(names) * len(rows) > _MOST_VALUES:
+        raise DataError(
+            f"{file} has {len(names):,} different keys in {len(rows):,} rows, too many to keep as "
+            "columns; read the text and the label alone"
+        )
     arrays = []
     for name in names:
         values = [row.get(name) for row in rows]
@@ -331,7 +358,7 @@ def _shorten(value: Any) -> str:
 FORMAT = Format(
     name="jsonl",
     extensions=("jsonl", "ndjson", "json"),
-    matches=lambda sample: sample.line.startswith(b"{"),
+    matches=lambda sample: re.match(rb"\{|\[\s*(\{|\]|$)", sample.line) is not None,
     read=read,
     has_columns=True,
 )

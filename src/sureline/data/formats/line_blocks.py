@@ -1,10 +1,11 @@
-"""Text files in blocks of whole lines, however long a line is."""
+"""Text files in blocks of whole lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,6 @@ from sureline.data.byte_streams import ByteStream, Utf8Stream
 from sureline.data.formats.byte_scan import NEWLINE
 from sureline.data.raw_batch import RawBatch, RowErrors
 from sureline.data.read_options import ReadOptions
-from sureline.errors import DataError
-
-# A longer row is taken for damage, so that memory stays bounded.
-LONGEST_ROW = 2**30
 
 
 @dataclass(frozen=True)
@@ -38,33 +35,64 @@ class LineBlock:
         return count_lines(self.bytes)
 
 
+class Lines(Protocol):
+    """A stream of lines; `unit` is what messages call a line."""
+
+    name: str
+    unit: str
+
+    def read(self, size: int) -> bytes:
+        """About `size` bytes; empty only at the end."""
+
+
 def count_lines(block: NDArray[np.uint8]) -> int:
     """An upper bound of the number of lines: one more than there are newlines."""
     return int(np.count_nonzero(block == NEWLINE)) + 1
 
 
-def read_line_blocks(source: Utf8Stream, size: int) -> Iterator[LineBlock]:
-    """Blocks of about `size` bytes, each of whole lines."""
-    line = 1
-    chunks: list[bytes] = []
-    held = 0
+def read_line_blocks(source: Lines, options: ReadOptions, bad: BadRows) -> Iterator[LineBlock]:
+    """Blocks of about `options.batch_bytes`, each of whole lines; lines too long are bad rows."""
+    line, begun, size, skipping = 1, list[bytes](), 0, False
     while True:
-        chunk = source.read(max(size, held))
+        chunk = source.read(options.batch_bytes)
+        final = not chunk
+        if skipping:  # the rest of a line that is too long
+            end = chunk.find(b"\n") + 1
+            if not (end or final):
+                continue
+            chunk, line, skipping = chunk[end:], line + 1, False
         cut = chunk.rfind(b"\n") + 1
-        if chunk and not cut:
-            chunks.append(chunk)
-            held += len(chunk)
-            if held > LONGEST_ROW:
-                raise row_too_long(source.name, line)
-            continue
-        data = b"".join([*chunks, chunk[:cut]])
-        if data:
-            yield LineBlock(data, line)
+        if cut or final:
+            data = b"".join([*begun, chunk[:cut]])
+            if data:
+                yield from _short_lines(LineBlock(data, line), source, options, bad)
             line += data.count(b"\n")
-        if not chunk:
+            begun, size, chunk = [], 0, chunk[cut:]
+        if final:
             return
-        chunks = [chunk[cut:]] if cut < len(chunk) else []
-        held = len(chunk) - cut
+        begun.append(chunk)
+        size += len(chunk)
+        if size > options.row_limit:
+            bad.add(source.name, line, *options.too_long, source.unit)
+            begun, size, skipping = [], 0, True
+
+
+def _short_lines(
+    block: LineBlock, source: Lines, options: ReadOptions, bad: BadRows
+) -> Iterator[LineBlock]:
+    """The block in parts, without the lines that are too long."""
+    begin = first = 0
+    if len(block.data) > options.row_limit:
+        starts, ends = line_bounds(block)
+        for row in np.flatnonzero(ends - starts > options.row_limit).tolist():
+            if begin < starts[row]:
+                yield LineBlock(block.data[begin : starts[row]], block.first_line + first)
+            bad.add(source.name, block.first_line + row, *options.too_long, source.unit)
+            begin, first = int(ends[row]) + 1, row + 1
+    if begin == 0:
+        yield block
+    elif begin < len(block.data):
+        yield LineBlock(block.data[begin:], block.first_line + first)
 
 
 def read_lines(
@@ -74,16 +102,8 @@ def read_lines(
     bad: BadRows,
 ) -> Iterator[RawBatch]:
     """Read a text file by blocks of lines, each of which `parse` makes a raw batch of."""
-    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options.batch_bytes):
+    for block in read_line_blocks(Utf8Stream(stream, options.encoding), options, bad):
         yield parse(block, RowErrors(options, bad, stream.name))
-
-
-def row_too_long(name: str, line: int) -> DataError:
-    """The error of a row that does not end."""
-    return DataError(
-        f"{name}, line {line}: the row is longer than 1 GiB; look for a quote that is never closed "
-        "or for a wrong format (format=...)"
-    )
 
 
 def line_bounds(block: LineBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

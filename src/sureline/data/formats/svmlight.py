@@ -109,7 +109,10 @@ def split_lines(
             stop = find_member(block, at, end, blank)
             colon = find_byte(block, at, stop, COLON)
             query = colon - at == 3 and block[at] == 113 and block[at + 1] == 105
-            if not (query and block[at + 2] == 100):
+            query = query and block[at + 2] == 100 and colon + 1 < stop
+            for i in range(colon + 1, stop):
+                query = query and 48 <= block[i] <= 57
+            if not query:
                 index = 0
                 for i in range(at, colon):
                     if not 48 <= block[i] <= 57:
@@ -167,7 +170,9 @@ def parse(block: LineBlock, errors: RowErrors) -> RawBatch:
     """The rows of some lines."""
     from scipy.sparse import csr_array
 
-    size, most = block.n_lines, block.data.count(b":")
+    size = block.n_lines
+    # A feature such as 1:2 takes three bytes, and a blank before it.
+    most = min(block.data.count(b":"), len(block.data) // 4 + 1)
     lines = Lines(
         np.empty(size),
         np.empty((size, 2), np.int64),

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from sureline.data.arrow_arrays import decode, is_binary, is_string
+from sureline.data.arrow_arrays import decode, is_binary, is_string, value_sizes, without_views
 from sureline.data.bad_rows import BadRows
-from sureline.data.batch import Batch
+from sureline.data.batch import Batch, split_sizes
 from sureline.data.byte_streams import ByteStream
 from sureline.data.columns import SelectedColumns
 from sureline.data.labels import AS_TEXT, cast_label
@@ -50,9 +51,32 @@ def read_rows(
             ) from None
         if table is None:
             return
-        if table.n_rows:
-            yield _raw_batch(table, done, options, bad, stream.name)
-            done += table.n_rows
+        for part, sizes in _parts(table, options):
+            if len(sizes) == 1 and sizes[0] > options.row_limit:  # it is not even decoded
+                bad.add(stream.name, done + 1, *options.too_long, unit="row")
+            else:
+                errors = RowErrors(options, bad, stream.name)
+                for row in np.flatnonzero(sizes > options.row_limit):
+                    errors.add(row, *options.too_long)
+                yield _raw_batch(part, done, errors)
+            done += part.n_rows
+
+
+def _parts(table: TableRows, options: ReadOptions) -> Iterator[tuple[TableRows, NDArray[np.int64]]]:
+    """The rows in parts that are not too large once they are decoded, and the size of each row.
+
+    A dictionary holds a text once, however many rows have it.
+    """
+    columns, arrays, n_rows = table
+    every = [arrays[column] for column in columns.positions(options.keep)]
+    sizes = sum(map(value_sizes, every), np.zeros(n_rows, np.int64))
+    if sizes.sum() <= 2 * options.batch_bytes:
+        if n_rows:
+            yield table, sizes
+        return
+    for start, stop in split_sizes(sizes, options.batch_bytes):
+        cut = {column: array.slice(start, stop - start) for column, array in arrays.items()}
+        yield TableRows(columns, cut, stop - start), sizes[start:stop]
 
 
 def rows_per_batch(rows: int, size: int, options: ReadOptions) -> int:
@@ -60,12 +84,10 @@ def rows_per_batch(rows: int, size: int, options: ReadOptions) -> int:
     return int(min(max(options.batch_bytes * rows // max(size, 1), _ROWS[0]), _ROWS[1]))
 
 
-def _raw_batch(
-    table: TableRows, done: int, options: ReadOptions, bad: BadRows, file: str
-) -> RawBatch:
+def _raw_batch(table: TableRows, done: int, errors: RowErrors) -> RawBatch:
     """The rows of a table without the bad ones."""
     columns, arrays, n_rows = table
-    errors = RowErrors(options, bad, file)
+    options, file = errors.options, errors.file
     read = {role: arrays[column] for role, column in columns.roles.items()}
     text = _as_text(read["text"], columns.text_name, file)
     label = weight = others = None
@@ -74,10 +96,11 @@ def _raw_batch(
     if "weight" in read:
         weight = errors.check_weight(decode(read["weight"]))
     if options.keep:
-        for column in columns.others:
-            if is_string(arrays[column].type):
-                errors.check_utf8(arrays[column], f"the column {columns.names[column]!r}")
-        others = columns.table(arrays)
+        kept = {column: without_views(decode(arrays[column])) for column in columns.others}
+        for column, array in kept.items():
+            if is_string(array.type):
+                errors.check_utf8(array, f"the column {columns.names[column]!r}")
+        others = columns.table(kept)
     rows = Batch(text=text, label=label, weight=weight, table=others)
     numbers = np.arange(done + 1, done + n_rows + 1)
     return errors.good_rows(rows, numbers, "typed", columns, "row")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 
 # What `radius=None` and `gamma=None` try: every power of 2^(1/4) from 2^-20 to 2^20, times √d, and
 # every power of √2 from 1/16 to 64. Fine grids cost little: the logarithm of their size, once.
@@ -73,7 +73,7 @@ def bound_error(
     """The smallest bound over all pairs of `radius` and `gamma`, each with its share of `delta`."""
     d = len(box)
     if not isinstance(delta, Real) or isinstance(delta, bool) or not 0.0 < float(delta) < 1.0:
-        raise InvalidParameter(f"{owner}: delta must be a number in (0, 1), got {delta!r}")
+        raise InvalidParameter(f"{owner}: delta must be a number in (0, 1), got {show(delta)}")
     reach = math.sqrt(float(np.square(np.abs(box[:, 0]) + box[:, 1]).sum()))
     radii = _several(radius, "radius", owner) or [math.sqrt(d) * step for step in RADII]
     gammas = _several(gamma, "gamma", owner) or list(GAMMAS)
@@ -120,6 +120,7 @@ def _several(given: object, name: str, owner: str) -> list[float]:
         for each in numbers
     ):
         raise InvalidParameter(
-            f"{owner}: {name} must be a positive number, several of them, or None, got {given!r}"
+            f"{owner}: {name} must be a positive number, several of them, or None, got "
+            f"{show(given)}"
         )
     return [float(each) for each in numbers]

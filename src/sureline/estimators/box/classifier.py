@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from sureline.declaration import option, validate
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 from sureline.estimators.box.file import BoxFileMixin
 from sureline.estimators.box.prediction import BoxPrediction, signs_of
 from sureline.estimators.box.solver import BoxSolver, Sample
@@ -32,6 +32,7 @@ from sureline.estimators.prediction import offered_if
 from sureline.estimators.validation import check_stream_parameters, choose_class_weights
 from sureline.kernels.box.solvers import StreamArrays, StreamRows
 from sureline.rules import batch_rules
+from sureline.rules.box.problem import estimate
 
 # The stochastic solver computes its gap after numbers of passes that grow by this factor.
 PATIENCE = 1.2
@@ -67,6 +68,8 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
         The ends of every interval, ``coef_ - width_`` and ``coef_ + width_``.
     intercept_, intercept_width_ : array of shape (1,) or (n_classes,)
         Centre and half width of the constant feature's interval; 0 without an intercept.
+    C_, D_ : float
+        The values of C and D: as given, or as estimated.
     objective_ : float or array of shape (n_classes,)
         The value of the objective at the box; an array with more than two classes, one per class.
     dual_gap_ : float or array of shape (n_classes,)
@@ -92,8 +95,8 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
     True
     """
 
-    C: float = by_rule()
-    D: float = by_rule()
+    C: float | Literal["auto"] = by_rule()
+    D: float | Literal["auto"] = by_rule()
     regularizer: Literal["max", "sum"] = option(
         "max",
         "What large weights cost: the larger square of each interval's two ends (BoW-M), which "
@@ -108,6 +111,12 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
         "dual",
         "Dual coordinate ascent, which reaches the optimum, or the paper's stochastic method, "
         "which comes near it and has `partial_fit`.",
+    )
+    eta: float = option(
+        20.0,
+        "How far the first steps of solver='comid' go: what the gradient step of an example of "
+        "average length would add to its margin. Steps become shorter, in the end as 1/(4Dt).",
+        low=0.0,
     )
     tol: float = option(
         1e-3,
@@ -162,8 +171,9 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
         y : array of shape (n_samples,)
             Their labels, of any type that can be sorted.
         sample_weight : array of shape (n_samples,), default=None
-            How many times each example counts; 0 leaves it out. The loss is averaged by weight, so
-            that a common factor changes nothing.
+            How many times each example counts: 2 is the same as the example twice, and 0 leaves it
+            out. The loss is averaged by weight, so that a common factor changes nothing but what
+            "auto" takes for C and D.
 
         Returns
         -------
@@ -179,7 +189,9 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
         kept = np.flatnonzero(weight > 0)
         present = np.unique(codes[kept])
         if present.size < 2:
-            held = "no class" if not present.size else f"one class only, {classes[present[0]]!r}"
+            held = (
+                "no class" if not present.size else f"one class only, {show(classes[present][0])}"
+            )
             raise DataError(
                 f"{owner}.fit needs examples of two classes; those with a weight above 0 hold "
                 f"{held}"
@@ -187,7 +199,8 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
         rows = as_rows(X)
         if kept.size < codes.size:
             rows, codes, weight = rows.take(kept), codes[kept], weight[kept]
-        sample = Sample.of(rows, weight, X.shape[1], solver.constant)
+        sample = Sample.of(rows, codes, weight, X.shape[1], solver.constant)
+        solver = self.make_solver(sample)
         continues = (
             self.warm_start
             and self.__sklearn_is_fitted__()
@@ -196,13 +209,10 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
             and self.box_.constant == solver.constant
         )
         before = self.box_ if continues else None
-        codes = codes.astype(np.int64)
-        signs, rng = signs_of(codes, classes.size), check_random_state(self.random_state)
-        if self.solver == "dual":
-            self.box_ = self._fit_dual(solver, sample, signs, rng, before)
-        else:
-            self.box_ = self._fit_comid(solver, sample, codes, signs, rng, before)
-        self.classes_ = classes
+        signs, rng = signs_of(sample.codes, classes.size), check_random_state(self.random_state)
+        solve = self._fit_dual if self.solver == "dual" else self._fit_comid
+        self.box_ = solve(solver, sample, signs, rng, before)
+        self.classes_, self.C_, self.D_ = classes, solver.C, solver.D
         return self
 
     def _fit_dual(
@@ -229,7 +239,6 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
         self,
         solver: BoxSolver,
         sample: Sample,
-        codes: NDArray[np.int64],
         signs: Floats,
         rng: Any,
         before: BoxState | None,
@@ -240,19 +249,17 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
         else:
             stream = solver.begin(sample.counts.size - 1, len(signs))
         stream = stream._replace(counts=sample.counts)
-        stream.clocks[1] = float(codes.size)
-        slopes, begun = np.zeros(signs.shape), stream.clocks[0]
-        weight = sample.weight * (codes.size / sample.total)
+        count = len(sample.rows)
+        stream.clocks[1], slopes = float(count), np.zeros(signs.shape)
         passes, look = 0, 1
         gaps = [np.inf]
         while passes < self.max_iter and max(gaps) > self.tol:
-            order = rng.permutation(codes.size)
-            solver.descend(stream, StreamRows(sample.rows, codes, weight, order), False, slopes)
             passes += 1
+            examples = StreamRows(sample.rows, sample.codes, sample.weight, rng.permutation(count))
+            solver.descend(stream, examples, False, passes, slopes)
             if passes == look or passes == self.max_iter:
                 look = max(look + 1, int(look * PATIENCE))
-                now = stream.clocks[0]
-                held = 0.5 * (now * (now + 1.0) - begun * (begun + 1.0))
+                held = 0.5 * passes * (passes + 1.0) * count
                 boxes = averages(stream)
                 found = [
                     solver.certify(sample, sign, a / held, box)
@@ -300,7 +307,7 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
             Labels to know beforehand. Without it a class exists from the first row that shows it;
             nothing is learned from rows before the second class arrives.
         sample_weight : array of shape (n_samples,), default=None
-            How many times the loss of each example counts; 0 leaves it out.
+            How many times each example counts; 0 leaves it out.
 
         Returns
         -------
@@ -336,12 +343,12 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
             if labels.size > 1 and until:
                 places = np.minimum(np.searchsorted(labels, y), labels.size - 1)
                 examples = StreamRows(rows, places.astype(np.int64), weight, kept[:until])
-                solver.descend(stream, examples, True, np.zeros((0, 0)))
+                solver.descend(stream, examples)
             kept = kept[until:]
             if kept.size:
                 labels, stream = _with_class(labels, y[kept[0]], stream, solver)
         before = BoxState(solver.constant) if first else self.box_
-        self.classes_ = labels
+        self.classes_, self.C_, self.D_ = labels, solver.C, solver.D
         self.box_ = replace(before, boxes=None, stream=stream, duals=None)
         self.n_iter_ = getattr(self, "n_iter_", 1)
         for stale in ("objective_", "dual_gap_"):
@@ -350,23 +357,30 @@ class BoxClassifier(BoxFileMixin, BoxPrediction):
 
     # -- inside --------------------------------------------------------------------------------
 
-    def make_solver(self) -> BoxSolver:
-        """The solver for the present parameters, all of which are checked here."""
+    def make_solver(self, sample: Sample | None = None) -> BoxSolver:
+        """The solver for the present parameters, all of which are checked here.
+
+        ``"auto"`` is estimated from the `sample`; without one it is what it was before, if there
+        was any, or the rule's default.
+        """
         validate(self)
-        owner = type(self).__name__
+        owner, constant = type(self).__name__, float(bool(self.fit_intercept))
         rules = {rule.settings["regularizer"]: rule for rule in batch_rules().values()}
         rule = rules[self.regularizer]
         values = {
             each.name: each.check(getattr(self, each.name), owner) for each in rule.parameters
         }
-        constant = float(bool(self.fit_intercept))
-        return BoxSolver(rule, values["C"], values["D"], self.loss, self.dtype, constant)
+        known = {name: vars(self)[f"{name}_"] for name in values if f"{name}_" in vars(self)}
+        if sample is not None:
+            known = estimate(sample.total, sample.length)
+        values |= {name: known[name] for name in known if getattr(self, name) == "auto"}
+        return BoxSolver(rule, values["C"], values["D"], self.eta, self.loss, self.dtype, constant)
 
 
 def check_labels(y: NDArray[Any], others: NDArray[Any], owner: str) -> None:
     """Refuse numbers that are no labels, and text among numbers."""
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        raise ValueError(f"Unknown label type: continuous numbers such as {y[y % 1 != 0][0]!r}")
+        raise ValueError(f"Unknown label type: continuous numbers such as {show(y[y % 1 != 0][0])}")
     if others.size and (others.dtype.kind in "USO") != (y.dtype.kind in "USO"):
         raise DataError(f"{owner}: labels are partly numbers and partly text")
 

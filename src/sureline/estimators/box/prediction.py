@@ -11,18 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.box.bounds import PACBayesBound, bound_error
+from sureline.estimators.box.model import BoxModel
 from sureline.estimators.box.solver import spread
 from sureline.estimators.box.state import BoxState, Floats
 from sureline.estimators.input_rows import as_rows, validate_rows
 from sureline.features.rows import Rows
-from sureline.kernels.box.probability import DEVIATE, SHARE
-from sureline.model.learner import chances
-from sureline.model.predictions import reported, winners
-
-# Rows of up to so many features have their probability from the integral; so have wider ones in
-# which fewer than ENOUGH features, in effect, share the variance.
-KEPT = 32
-ENOUGH = 64.0
+from sureline.model.predictions import reported
 
 
 class BoxPrediction(ClassifierMixin, BaseEstimator):
@@ -65,10 +59,8 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
             The labels; of equal scores, the first in the order of ``classes_`` wins.
         """
-        means = self._spread(X)[0]
-        if self.classes_.size == 1:
-            return np.repeat(self.classes_, len(means))
-        return np.asarray(self.classes_[winners(means)])
+        rows = self._rows(X)
+        return self.model_.predict(rows)
 
     def predict_proba(self, X: Any) -> Floats:
         """How probable each class is under a weight vector drawn from the box.
@@ -91,14 +83,7 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
             The probabilities; a row without any feature, and no intercept, has equal ones.
         """
         rows = self._rows(X)
-        boxes = self.box_.table()
-        if self.classes_.size == 1:
-            return np.ones((len(rows), 1))
-        if len(boxes) == 1:
-            second = self._shares(rows, KEPT)
-            return np.column_stack([1.0 - second, second])
-        means, _ = spread(rows, boxes, self.box_.constant)
-        return chances(means, self._deviations(rows))
+        return self.model_.predict_proba(rows)
 
     def decision_distribution(self, X: Any) -> tuple[Floats, Floats]:
         """The mean and the variance of the scores when the weights are drawn from the box.
@@ -115,7 +100,7 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X)
         means, _ = spread(rows, self.box_.table(), self.box_.constant)
-        return reported(means), np.square(reported(self._deviations(rows)))
+        return reported(means), np.square(reported(self.model_.deviations(rows)))
 
     def worst_margin(self, X: Any, y: Any) -> Floats:
         """The margin of each example under the weight vector of the box that does worst on it.
@@ -182,13 +167,24 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
             )
         rows = self._rows(X)
         codes = self._codes(y, len(rows))
-        second = self._shares(rows, rows.longest + 1)
+        second = self.model_.shares(rows, rows.longest + 1)
         error = float(np.where(codes == 1, 1.0 - second, second).mean())
         box = self.box_.table()[0]
         box = box if self.box_.constant else box[1:]
         return bound_error(error, len(rows), box, delta, radius, gamma, type(self).__name__)
 
     # -- what was learned ----------------------------------------------------------------------
+
+    @property
+    def model_(self) -> BoxModel:
+        """The boxes, with the methods by which the fitted model of other classifiers is read."""
+        boxes, start = self._part("model_"), cast(Any, self).make_solver().start
+        return BoxModel(self.classes_, boxes, self.box_.constant, start, self.dtype)
+
+    @property
+    def has_variance(self) -> bool:
+        """Whether there is a variance for every weight, from its interval."""
+        return True
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -259,23 +255,9 @@ class BoxPrediction(ClassifierMixin, BaseEstimator):
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise DataError(
-                f"{owner}: y holds labels that were not learned, such as {unknown[0]!r}"
+                f"{owner}: y holds labels that were not learned, such as {unknown.tolist()[0]!r}"
             )
         return np.asarray(np.searchsorted(self.classes_, y), np.int64)
-
-    def _shares(self, rows: Rows, kept: int) -> Floats:
-        """The share of the box that scores each row above zero."""
-        out, widths, top = np.empty(len(rows)), np.empty(rows.longest + 1), np.empty(kept + 1)
-        box, constant = self.box_.table()[0], self.box_.constant
-        SHARE.loop(self.dtype)(rows, box, constant, kept, ENOUGH, widths, top, out)
-        return out
-
-    def _deviations(self, rows: Rows) -> Floats:
-        """The standard deviations of the scores, by class."""
-        boxes = self.box_.table()
-        out = np.empty((len(rows), len(boxes)))
-        DEVIATE.loop(self.dtype)(rows, boxes, self.box_.constant, out)
-        return out
 
 
 def signs_of(codes: NDArray[np.int64], classes: int) -> Floats:

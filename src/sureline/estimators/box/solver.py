@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,36 +48,66 @@ TOO_LARGE = (
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with their weights, all above 0, and the features that occur in them."""
+    """Rows, all different, with the codes of their classes and their weights, all above 0.
+
+    Equal rows of one class are one row with the sum of their weights, and the order of rows depends
+    on the rows alone: a weight of 2 is the same as the row twice, to the bit.
+    """
 
     rows: Rows
-    weight: Floats
-    counts: Floats  # by feature, in how many rows it occurs; first the constant one
-    touched: Integers
+    codes: Integers
+    weight: Floats  # 1 on average
+    total: float  # how many examples the rows stand for: the sum of the weights that were given
+    counts: Floats  # by feature, the weight of the rows that have it; first the constant one
     norms: Floats  # by row, squared, with the constant feature
+    constant: float
 
     @classmethod
-    def of(cls, rows: Rows, weight: Floats, features: int, constant: float) -> Sample:
-        """Count the features of `rows`."""
+    def of(
+        cls, rows: Rows, codes: Integers, weight: Floats, features: int, constant: float
+    ) -> Sample:
+        """Add up equal rows, and count the features."""
+        rows, codes, weight = merge_equal(rows, codes, weight)
+        total, sizes = float(weight.sum()), np.diff(rows.indptr)
+        weight = weight * (len(rows) / total)
         counts = np.empty(features + 1)
-        counts[0] = constant * len(rows)
-        counts[1:] = np.bincount(rows.indices, minlength=features)
-        norms, filled = np.full(len(rows), constant), np.diff(rows.indptr) > 0
+        counts[0] = constant * weight.sum()
+        counts[1:] = np.bincount(rows.indices, np.repeat(weight, sizes), features)
+        norms = np.full(len(rows), constant)
         with np.errstate(over="ignore"):
             squares = np.square(rows.data, dtype=np.float64)
-            norms[filled] += np.add.reduceat(squares, rows.indptr[:-1][filled])
+            norms[sizes > 0] += np.add.reduceat(squares, rows.indptr[:-1][sizes > 0])
         if not np.isfinite(norms).all():
             raise DataError(TOO_LARGE)
-        return cls(rows, weight, counts, np.flatnonzero(counts).astype(np.int64), norms)
+        return cls(rows, codes, weight, total, counts, norms, constant)
 
-    def summary(self) -> tuple[float, float, Floats]:
-        """The number of rows, the largest squared norm and the counts by feature."""
-        return float(len(self.rows)), float(self.norms.max()), self.counts
+    @cached_property
+    def touched(self) -> Integers:
+        """The features that occur, the constant one among them."""
+        return np.flatnonzero(self.counts).astype(np.int64)
 
     @property
-    def total(self) -> float:
-        """The sum of the weights: the n of the average loss."""
-        return float(self.weight.sum())
+    def length(self) -> float:
+        """The average length of the rows, without the constant feature; 1 if all are empty."""
+        return float(np.average(np.sqrt(self.norms - self.constant), weights=self.weight)) or 1.0
+
+    def summary(self) -> tuple[float, float, Floats]:
+        """The number of rows, the sum of their lengths and the counts by feature."""
+        return float(len(self.rows)), float(self.weight @ np.sqrt(self.norms)), self.counts
+
+
+def merge_equal(rows: Rows, codes: Integers, weight: Floats) -> tuple[Rows, Integers, Floats]:
+    """The different rows of each class, in an order of their own, and the sums of their weights."""
+    indices, data = rows.indices, rows.data
+    keys = [
+        blake2b(
+            indices[begin:end].tobytes() + data[begin:end].tobytes() + code.to_bytes(8),
+            digest_size=16,
+        ).digest()
+        for begin, end, code in zip(rows.indptr[:-1], rows.indptr[1:], codes.tolist(), strict=True)
+    ]
+    _, first, place = np.unique(np.array(keys), return_index=True, return_inverse=True)
+    return rows.take(first), codes[first], np.bincount(place, weight).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -97,6 +128,7 @@ class BoxSolver:
     rule: BatchRule
     C: float
     D: float
+    eta: float
     loss: str
     dtype: str
     constant: float  # 1.0 with an intercept, else 0.0
@@ -156,7 +188,7 @@ class BoxSolver:
     def _examples(self, sample: Sample, sign: Floats) -> DualRows:
         """The sample with the cap and the κ of every example in the average loss."""
         _, kappa, cap = LOSSES[self.loss]
-        share = sample.weight / sample.total
+        share = sample.weight / sample.weight.sum()
         return DualRows(sample.rows, sign, cap * share, kappa / share)
 
     def _ascend(
@@ -229,13 +261,20 @@ class BoxSolver:
         return StreamArrays(np.zeros(3), counts, stamps, boxes, np.zeros_like(boxes))
 
     def descend(
-        self, stream: StreamArrays, examples: StreamRows, counting: bool, slopes: Floats
+        self,
+        stream: StreamArrays,
+        examples: StreamRows,
+        counting: bool = True,
+        turn: int = 1,
+        slopes: Floats | None = None,
     ) -> None:
         """One step per example, in order; see the kernel."""
         level, kappa, cap = LOSSES[self.loss]
         prox = pointer(self.rule.prox, INTERVAL, self.rule.inlined)
-        problem = StreamProblem(prox, self.C, self.D, level, kappa, cap, self.constant)
-        failed = DESCEND.loop(self.dtype)(examples, problem, counting, stream, slopes)
+        problem = StreamProblem(prox, self.C, self.D, self.eta, level, kappa, cap, self.constant)
+        collected = np.zeros((0, 0)) if slopes is None else slopes
+        descend = DESCEND.loop(self.dtype)
+        failed = descend(examples, problem, counting, float(turn), stream, collected)
         if failed >= 0:
             raise DataError(f"row {failed}: {TOO_LARGE}")
 

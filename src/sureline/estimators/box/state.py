@@ -52,7 +52,7 @@ class BoxState:
 
     `boxes` has a box per problem, with the constant feature's interval first; after `partial_fit`
     it is None until somebody needs the averages of the `stream`. `seen` describes the examples of
-    the last `fit`: their number, the largest squared norm, and by feature how many have it. `duals`
+    the last `fit`: their number, the sum of their lengths, and by feature how many have it. `duals`
     is where a warm start begins.
     """
 
@@ -74,7 +74,7 @@ class BoxState:
             return self.stream
         if self.seen is None:
             raise ValueError("neither a stream nor a fit to continue")
-        (steps, largest, counts), boxes = self.seen, self.table()
+        (steps, lengths, counts), boxes = self.seen, self.table()
         stamps = np.where(counts > 0, steps, 0.0)
         sums = (0.5 * stamps * (stamps - 1.0))[:, None] * boxes
-        return StreamArrays(np.array([steps, steps, largest]), counts, stamps, boxes.copy(), sums)
+        return StreamArrays(np.array([steps, steps, lengths]), counts, stamps, boxes.copy(), sums)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -22,7 +22,7 @@ def count_threads(n_jobs: Any, owner: str) -> int:
     ):
         raise InvalidParameter(
             f"{owner}: n_jobs must be None or a whole number other than 0 (-1 for all cores), got "
-            f"{n_jobs!r}"
+            f"{show(n_jobs)}"
         )
     count: Any = effective_n_jobs
     return int(count(None if n_jobs is None else int(n_jobs)))

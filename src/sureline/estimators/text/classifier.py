@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from sureline.data import as_labels, as_text
 from sureline.declaration import option
-from sureline.errors import DataError, InvalidParameter
+from sureline.errors import DataError, InvalidParameter, show
 from sureline.estimators.documentation import documented
 from sureline.estimators.families import AROWClassifier
 from sureline.estimators.input_rows import validate_weights
@@ -26,6 +26,14 @@ from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.text.file import TextFileMixin
 from sureline.estimators.text.merge import TextMergeMixin
 from sureline.estimators.text.options import OPTIONS, TextEstimator
+from sureline.estimators.text.passes import (
+    AUTO,
+    MANY,
+    Choice,
+    LabelledTexts,
+    choose_passes,
+    sample_rows,
+)
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.text.prediction import TextPredictionMixin
 from sureline.estimators.validation import (
@@ -80,11 +88,31 @@ class TextClassifier(
 
     estimator: OnlineClassifier | None = option(
         None,
-        "The online classifier that learns the weights, or None for the default. Its own "
-        "`max_iter`, `shuffle`, `random_state`, `n_jobs` and `calibration` are not used: these "
-        "here are.",
+        "The online classifier that learns the weights. None is "
+        "``AROWClassifier(r='auto', scheme='one-vs-rest')``; an estimator that is given has its "
+        "own defaults, such as r=1 and scheme='sequential'. Its `max_iter`, `shuffle`, "
+        "`random_state`, `n_jobs` and `calibration` are not used: these here are.",
         positional=True,
     )
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the estimator as ``estimator__r`` and so on.
+
+        Parameters
+        ----------
+        **params : dict
+            The parameters. If one of the estimator is set while `estimator` is None, a copy of the
+            default estimator takes its place.
+
+        Returns
+        -------
+        self
+            The classifier.
+        """
+        nested = any(name.startswith("estimator__") for name in params)
+        if nested and params.get("estimator", self.estimator) is None:
+            params = {**params, "estimator": default_estimator()}
+        return cast(Self, super().set_params(**params))  # type: ignore[no-untyped-call]
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -122,20 +150,24 @@ class TextClassifier(
         ):
             shards = TextShards(model, pool)
             pair = pool if pool.threads == 2 else None
+            choice = self._choose_passes(LabelledTexts(texts, y, weight), rng, pair)
             if self.counts_first:
                 TextPipeline(model, texts, y, weight, classes, COUNT_ONLY).run(pair)
-            for number in range(self.max_iter):
+            for number in range(choice.passes):
                 order = rng.permutation(len(texts)) if self.shuffle else np.arange(len(texts))
                 turn = AGAIN if number else COUNTED if self.counts_first else NEW
                 if pool.threads > 2:
                     shards.learn_texts(texts, y, weight, classes, turn, order=order)
                     shards.merge()
-                    continue
-                ordered = texts, y, weight
-                if self.shuffle:
-                    ordered = texts.take(pa.array(order)), y[order], weight[order]
-                TextPipeline(model, *ordered, classes, turn).run(pair)
-            self.adopt(estimator, model, self.max_iter)
+                else:
+                    ordered = texts, y, weight
+                    if self.shuffle:
+                        ordered = texts.take(pa.array(order)), y[order], weight[order]
+                    TextPipeline(model, *ordered, classes, turn).run(pair)
+                if choice.passes > 1:
+                    model.end_pass(again=number > 0)
+            choice.finish(model)
+            self.adopt(estimator, model, choice.passes)
         return self
 
     def partial_fit(
@@ -207,7 +239,7 @@ class TextClassifier(
             return None
         if not 0.0 < weight < math.inf or not model.fitted or model.columns.full:
             return None
-        if self.estimator_.class_weight is not None:
+        if self.estimator_.class_weight is not None or model.learner.compact:
             return None
         if model.learner.rule.weight != "cost" and weight > 1:
             return None
@@ -233,7 +265,7 @@ class TextClassifier(
         if not isinstance(self.estimator, OnlineClassifier):
             raise InvalidParameter(
                 "TextClassifier: estimator must be one of sureline's online classifiers or None, "
-                f"got {self.estimator!r}; for others make a pipeline of TextFeatures and the "
+                f"got {show(self.estimator)}; for others make a pipeline of TextFeatures and the "
                 "classifier"
             )
         return cast(OnlineClassifier, clone(self.estimator))
@@ -276,6 +308,7 @@ class TextClassifier(
         """The model that `partial_fit` continues or begins, and the weights of its texts."""
         first = "model_" not in self.__dict__
         estimator, model = self.begin() if first else (self.estimator_, self.model_)
+        model.learner.check_learns("TextClassifier")
         if not first and self._options() != self.fitted_options:
             raise InvalidParameter(
                 "TextClassifier: partial_fit cannot continue after set_params has changed how "
@@ -302,6 +335,17 @@ class TextClassifier(
             return options
         kind: Any = type(self.estimator)
         return (*options, *_values_of(kind)(self.estimator))
+
+    def _choose_passes(
+        self, texts: LabelledTexts, rng: np.random.RandomState, pool: ThreadPool | None
+    ) -> Choice:
+        """How many passes `fit` makes over texts."""
+        count = len(texts.text)
+        if self.max_iter != AUTO:
+            return Choice(int(self.max_iter), [])
+        if not self.shuffle or count >= MANY:
+            return Choice(1, [])
+        return choose_passes(self, texts.take(sample_rows(count, rng)), count, rng, pool)
 
     def _examples(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, allow_zero: bool = False

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 from sureline.estimators.model_merge import MergeMixin, locked_models, merged_model
 from sureline.estimators.text.options import OPTIONS
 from sureline.features.hashing import Hashing
@@ -59,5 +59,5 @@ def check_equal(name: str, ours: Any, theirs: Any, number: int) -> None:
     if ours != theirs:
         raise InvalidParameter(
             "merge takes models that read texts in the same way, but "
-            f"{name} is {ours!r} in model 1 and {theirs!r} in model {number}"
+            f"{name} is {show(ours)} in model 1 and {show(theirs)} in model {number}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sureline.declaration import declared, validate
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 from sureline.features.hashing import Hashing
 from sureline.features.tokenizer import Tokenizer
 from sureline.features.vocabulary import Vocabulary
@@ -23,8 +23,8 @@ class TextEstimator(FeatureOptions):
         owner = type(self).__name__
         if isinstance(self.stop_words, str):
             raise InvalidParameter(
-                f"{owner}: stop_words must be a list of words, got the text {self.stop_words!r}; "
-                "sureline ships no list of its own"
+                f"{owner}: stop_words must be a list of words, got the text "
+                f"{show(self.stop_words)}; sureline ships no list of its own"
             )
         validate(self)
         known = declared(FeatureOptions)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import as_text
-from sureline.errors import InvalidParameter
+from sureline.errors import InvalidParameter, show
 from sureline.estimators.prediction import Chunk, PredictionMixin, with_variance
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
@@ -20,6 +20,7 @@ from sureline.features.tokenizer import CHUNK_BYTES, chunk_texts
 from sureline.model.explanation import Explanation, FeatureWeight
 from sureline.model.learner import Floats
 from sureline.model.linear import LinearModel
+from sureline.model.predictions import Prediction
 from sureline.model.text import TextModel
 
 
@@ -48,38 +49,54 @@ class TextPredictionMixin(PredictionMixin):
         """
         if min_confidence is None:
             return super().predict(X)
-        if not 0.0 <= float(min_confidence) <= 1.0:
-            raise InvalidParameter(
-                "TextClassifier: min_confidence must be a probability, from 0 to 1, got "
-                f"{min_confidence!r}"
-            )
+        least = self._probability(min_confidence)
         _, parts = self._predicted(X, LinearModel.predictions)
         labels = np.concatenate([part.label for part in parts]).astype(object)
-        if parts[0].probability is None:
-            raise InvalidParameter(
-                f"TextClassifier: min_confidence needs probabilities, but the rule "
-                f"{self.model_.learner.rule.name} keeps no variances; choose another estimator"
-            )
         probability = np.concatenate([cast(Floats, part.probability) for part in parts])
-        labels[probability < min_confidence] = None
+        labels[probability < least] = None
         return np.asarray(labels)
 
-    def predict_one(self, text: str) -> Any:
+    def predict_one(
+        self, text: str, min_confidence: float | None = None, details: bool = False
+    ) -> Any:
         """The label of one text.
 
         Parameters
         ----------
         text : str
             The text.
+        min_confidence : float, default=None
+            Abstain if the probability of the label is below this: the label is then None.
+        details : bool, default=False
+            Whether to return more than the label.
 
         Returns
         -------
-        label
-            The class of the highest mean score.
+        label or Prediction
+            The class of the highest mean score; with `details`, a named tuple of `label`,
+            `probability`, `margin`, `variance`, `probabilities` by label and `novelty`: the share
+            of training texts that were less unlike what the model knew when they came. Above
+            0.99, a text is more unusual than all but one in a hundred of them.
         """
+        if details:
+            return self._predict_details(text, min_confidence)
+        if min_confidence is not None:
+            return self.predict([text], min_confidence).tolist()[0]
         if type(text) is not str or not self.__sklearn_is_fitted__():
             return self.predict([text]).tolist()[0]
         return self.model_.predict_one(text)
+
+    def _predict_details(self, text: str, min_confidence: float | None) -> Prediction:
+        """All that is predicted of one text."""
+        least = 0.0 if min_confidence is None else self._probability(min_confidence)
+        classes, parts = self._predicted([text], LinearModel.predictions)
+        first: list[Any] = [None if each is None else each.tolist()[0] for each in parts[0]]
+        found = Prediction(*first)
+        if found.probability is None:
+            return found
+        by_label = dict(zip(classes.tolist(), first[4], strict=True))
+        label = found.label if found.probability >= least else None
+        return found._replace(label=label, probabilities=by_label)
 
     @with_variance
     def predict_proba_one(self, text: str) -> dict[Any, float]:
@@ -155,6 +172,7 @@ class TextPredictionMixin(PredictionMixin):
         """
         check_is_fitted(self)
         model = self.model_
+        model.check_names()
         with model.lock.read():
             names = [model.name(j) for j in range(model.n_features)]
         return np.array(names, dtype=object)
@@ -165,6 +183,21 @@ class TextPredictionMixin(PredictionMixin):
         return self._fitted("n_features_").n_features
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _probability(self, min_confidence: float) -> float:
+        """The parameter `min_confidence`, if it is a probability and the model predicts any."""
+        check_is_fitted(self)
+        if not 0.0 <= float(min_confidence) <= 1.0:
+            raise InvalidParameter(
+                "TextClassifier: min_confidence must be a probability, from 0 to 1, got "
+                f"{show(min_confidence)}"
+            )
+        if not self.model_.has_variance:
+            raise InvalidParameter(
+                f"TextClassifier: min_confidence needs probabilities, but the rule "
+                f"{self.model_.learner.rule.name} keeps no variances; choose another estimator"
+            )
+        return float(min_confidence)
 
     def _chunks(self, model: Any, X: Any) -> list[Chunk]:
         texts = as_text(X)

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import atan2, ceil, degrees, floor, log10
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sureline.evaluation.reliability import Calibration
 from sureline.evaluation.report.statistics import CoveragePoint
-from sureline.evaluation.report.text import clip
+from sureline.evaluation.report.thresholds import PrecisionRecall
 
 Point = tuple[float, float]
 
@@ -27,18 +26,20 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 46
 MOST_TICKS = 6
 MOST_BLOCKS = 24  # of the error along the rows
 MISTAKES_PER_BLOCK = 5  # on average, if there are enough
-NAMED_LABELS = 60  # a heat map of more labels has no names
-NAME_LENGTH = 26  # characters of a name
-SHADES = 8
+BAR = 120  # pixels of a weight's bar
 
 
 class Shape(NamedTuple):
-    """An element of SVG: its name, attributes, text, and the hint shown under the pointer."""
+    """An element of SVG: its name, attributes, text, and the hint shown under the pointer.
+
+    It may be a link to a place of the page.
+    """
 
     tag: str
     attributes: dict[str, Any]
     text: str = ""
     hint: str = ""
+    link: str = ""
 
 
 class Chart(NamedTuple):
@@ -157,21 +158,19 @@ def _axes(
 def reliability_chart(calibration: Calibration) -> Chart:
     """Accuracy against confidence, with the number of predictions in each bin below."""
     bins = calibration.bins
-    least = min(bins[0].low, *(each.accuracy for each in bins), 0.5)
-    low = floor(10 * least + 1e-9) / 10
+    first = min(floor(10 * bins[0].low + 1e-9) / 10, 0.5)
+    least = min(first, *(each.interval[0] for each in bins))
     height = 420
-    x, y = Axis(low, 1.0, LEFT, WIDTH - RIGHT), Axis(low, 1.0, height - BOTTOM - 84, TOP)
-    slope = degrees(atan2(y.stop - y.start, x.stop - x.start))
-    middle = low + 0.17 * (1.0 - low)  # where points are rare
+    x = Axis(first, 1.0, LEFT, WIDTH - RIGHT)
+    y = Axis(max(0.0, floor(5 * least + 1e-9) / 5), 1.0, height - BOTTOM - 84, TOP)
     points = [(x.at(each.confidence), y.at(each.accuracy)) for each in bins]
     shapes = [
         *_axes(x, y, "", "accuracy"),
-        _path("diagonal", [(x.start, y.start), (x.stop, y.stop)]),
-        rotated_text("aside", "perfectly calibrated", (x.at(middle), y.at(middle)), slope, y=16),
+        _path("diagonal", [(x.start, y.at(first)), (x.stop, y.stop)]),
         _path("thin line", points),
     ]
     for each, (at, value) in zip(bins, points, strict=True):
-        ends = [y.at(max(end, low)) for end in each.interval]
+        ends = [y.at(end) for end in each.interval]
         hint = (
             f"{each.count:,} predictions of mean confidence {each.confidence:.1%}: "
             f"{each.accuracy:.1%} right"
@@ -216,6 +215,24 @@ def coverage_chart(points: Sequence[CoveragePoint], error: float) -> Chart:
     text = f"The error over all rows is {error:.2%}. The table below lists points of the curve."
     title = "Error among the most confident predictions"
     return Chart("coverage", title, text, WIDTH, HEIGHT, shapes)
+
+
+def precision_recall_chart(curves: Sequence[PrecisionRecall], at: Sequence[Point]) -> Chart:
+    """Precision against recall of one or two classes; `at` is where each is without a threshold."""
+    least = min(precision for each in curves for precision in each.precision)
+    low = max(0.0, floor(10 * min(least, *(precision for _, precision in at)) + 1e-9) / 10)
+    x = Axis(0.0, 1.0, LEFT, WIDTH - RIGHT)
+    y = Axis(min(low, 0.9), 1.0, HEIGHT - BOTTOM, TOP)
+    shapes = _axes(x, y, "recall: share of the class’s rows that are found", "precision")
+    for each, (recall, precision), kind in zip(curves, at, ("line", "second line"), strict=False):
+        points = zip(each.recall, each.precision, strict=True)
+        places = [(x.at(r), y.at(p)) for r, p in points]
+        shapes.append(_path(kind, [*_thinned(places), places[-1]]))
+        hint = f"as predicted: precision {precision:.1%}, recall {recall:.1%}"
+        kind = kind.replace("line", "dot")
+        shapes.append(shape("circle", kind, "", hint, cx=x.at(recall), cy=y.at(precision), r=5))
+    text = "; ".join(f"{each.label}: average precision {each.average:.4f}" for each in curves)
+    return Chart("precision-recall", "Precision and recall", text, WIDTH, HEIGHT, shapes)
 
 
 def _thinned(points: list[Point]) -> list[Point]:
@@ -304,82 +321,21 @@ def training_chart(curve: Sequence[tuple[int, int]], passes: int) -> Chart:
     return Chart("training", "Training error", text, WIDTH, HEIGHT, shapes)
 
 
-def weight_bar(weight: float, deviation: float | None, widest: float) -> list[Shape]:
-    """A positive weight as a bar, with a whisker of one standard deviation to both sides."""
-    width = 120
-    size = max(width * weight / widest, 0.5)
-    shapes = [shape("rect", "bar", x=0, y=3, width=size, height=8)]
+def weight_bar(
+    weight: float, deviation: float | None, lowest: float, highest: float
+) -> list[Shape]:
+    """A positive weight as a bar, with a whisker of one standard deviation to both sides.
+
+    All bars of a page reach from `lowest`, which is 0 or below, to `highest`; a line marks 0.
+    """
+    x = Axis(lowest, highest, 0.5, BAR - 0.5)
+    zero = x.at(0.0)
+    size = max(x.at(weight) - zero, 0.5)
+    shapes = [shape("rect", "bar", x=zero, y=3, width=size, height=8)]
+    if lowest < 0.0:
+        shapes.append(shape("line", "zero", x1=zero, x2=zero, y1=0, y2=14))
     if deviation is not None:
-        ends = (width * (weight + sign * deviation) / widest for sign in (-1, 1))
-        low, high = (min(max(end, 0.5), width - 0.5) for end in ends)
+        low, high = (x.at(weight + sign * deviation) for sign in (-1, 1))
         line = f"M{low:.1f} 7H{high:.1f}M{high:.1f} 4V10M{low:.1f} 4V10"
         shapes.append(shape("path", "whisker", d=line))
     return shapes
-
-
-def heat_map(labels: Sequence[str], counts: NDArray[np.int64]) -> Chart:
-    """The confusions of many labels: a row per true label, a column per predicted one.
-
-    Cells are shaded by their share of the row. With many labels the names are left out.
-    """
-    n = len(labels)
-    named = n <= NAMED_LABELS
-    cell = max(10.0, min(24.0, 560 / n)) if named else max(3.0, 620 / n)
-    names = [clip(name, NAME_LENGTH) for name in labels]
-    margin = max(map(len, names)) * 6.4 + 12 if named else 20.0
-    size = n * cell
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    level = np.ceil(np.sqrt(share) * SHADES).astype(int)
-    diagonal = np.eye(n, dtype=bool)
-    shapes = [shape("rect", "ground", x=margin, y=margin, width=size, height=size)]
-    for kind, chosen in (("hit", diagonal), ("miss", ~diagonal)):
-        for shade in range(1, SHADES + 1):
-            places = np.argwhere((level == shade) & chosen).tolist()
-            squares = (
-                f"M{margin + j * cell:g} {margin + i * cell:g}h{cell:g}v{cell:g}h-{cell:g}z"
-                for i, j in places
-            )
-            if places:
-                shapes.append(shape("path", f"{kind} s{shade}", d="".join(squares)))
-    if named:
-        for k, name in enumerate(names):
-            at = margin + (k + 0.5) * cell + 3.5
-            shapes.append(shape("text", "row", name, x=margin - 6, y=at))
-            shapes.append(rotated_text("column", name, (at, margin - 6)))
-        shapes += _hints(labels, counts, margin, cell)
-    else:
-        middle = margin + size / 2
-        shapes.append(rotated_text("name", "true label", (13, middle)))
-        shapes.append(shape("text", "name", "predicted label", x=middle, y=13))
-    wrong = int(counts.sum() - np.trace(counts))
-    text = f"{n} labels, {wrong:,} mistakes. The table lists the most frequent ones."
-    whole = round(margin + size + 4)
-    return Chart("confusion", "Confusion matrix", text, whole, whole, shapes, "chart heat")
-
-
-def _hints(
-    labels: Sequence[str], counts: NDArray[np.int64], margin: float, cell: float
-) -> list[Shape]:
-    """What a cell holds, shown when the pointer rests on it."""
-    shapes = list[Shape]()
-    for i, j in np.argwhere(counts > 0).tolist():
-        true, predicted = clip(labels[i], 80), clip(labels[j], 80)
-        what = f"{true}, right" if i == j else f"{true}, predicted as {predicted}"
-        place = {"x": margin + j * cell, "y": margin + i * cell, "width": cell, "height": cell}
-        shapes.append(shape("rect", "hint", "", f"{what}: {counts[i, j]:,}", **place))
-    return shapes
-
-
-def order_by_confusion(counts: NDArray[np.int64]) -> list[int]:
-    """An order in which labels that are mistaken for each other are neighbours."""
-    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
-    from scipy.spatial.distance import squareform
-
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    distance = 1.0 - np.clip(np.maximum(share, share.T), 0.0, 1.0)
-    np.fill_diagonal(distance, 0.0)
-    condensed = squareform(distance, checks=False)
-    tree = linkage(condensed, "average")
-    if len(counts) <= NAMED_LABELS:  # the best order of many labels takes too long
-        tree = optimal_leaf_ordering(tree, condensed)
-    return [int(k) for k in leaves_list(tree)]

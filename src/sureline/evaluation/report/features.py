@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from sureline.data import Batch, as_text
 from sureline.estimators import TextClassifier
-from sureline.estimators.input_rows import as_rows, validate_rows
+from sureline.estimators.input_rows import as_rows, validate_rows, with_unknown
 from sureline.estimators.stream import count_features
 from sureline.estimators.validation import settings_of
 from sureline.features.tokenizer import TokenizedTexts
@@ -33,14 +33,18 @@ def describe_model(model: Any) -> dict[str, str]:
     """A description of a model: by name, in words."""
     rule, values = settings_of(getattr(model, "estimator_", model))
     settings = [f"{name} = {value}" for name, value in values.items()]
-    seen, passes = model.n_seen_, int(model.n_iter_)
+    seen, passes = getattr(model, "n_seen_", None), int(model.n_iter_)
     described = {
         "Input": "texts" if isinstance(model, TextClassifier) else "numbers",
         "Rule": f"{rule.name}: {', '.join(settings)}" if settings else rule.name,
         "Classes": f"{model.classes_.size:,}",
         "Features": f"{count_features(model):,}",
-        "Trained on": f"{seen:,} examples" + (f" in {passes} passes" if passes > 1 else ""),
     }
+    if seen is None:
+        described["Trained in"] = f"{passes:,} passes"
+    else:
+        several = f" in {passes} passes" if passes > 1 else ""
+        described["Trained on"] = f"{seen:,} examples{several}"
     if seen:
         described["Training error"] = (
             f"{model.n_mistakes_ / seen:.2%}, each example predicted just before it was learned"
@@ -116,8 +120,7 @@ def lead_contributions(model: Any, row: Any, predicted: Any, true: Any) -> list[
     else:
         rows = as_rows(row.astype(model.dtype))
         names = [str(feature) for feature in rows.indices.tolist()]
-        known = model.model_.padded(row.shape[1])  # some features may be unknown to the model
-        reasons = explain_row(known, rows, names, most).classes
+        reasons = explain_row(*with_unknown(model.model_, rows), names, most).classes
     towards = {each.feature: each for each in reasons[predicted].features}
     away = {}
     if true in reasons and len(reasons) > 2:  # of two classes, each has the whole score
@@ -143,13 +146,16 @@ class UnknownWords:
 
     `words` and `unknown` count each word once per text. `frequent` lists unknown words with the
     number of texts they are in. `shares` groups the rows by their share of unknown words: lower
-    and upper limit, rows, mistakes.
+    and upper limit, rows, mistakes. Unknown words are `ignored` where the model leaves them out;
+    otherwise they take part, and if rows are `scaled` to length 1, the others then count less.
     """
 
     words: int
     unknown: int
     frequent: list[tuple[str, int]]
     shares: list[tuple[float, float, int, int]]
+    ignored: bool
+    scaled: bool
 
 
 class UnknownWordCounter:
@@ -212,7 +218,9 @@ class UnknownWordCounter:
         frequent = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:most]
         limits = zip((0.0, *SHARES[:-1]), SHARES, self._rows.T.tolist(), strict=True)
         shares = [(low, high, rows, wrong) for low, high, (rows, wrong) in limits]
-        return UnknownWords(self._words, self._unknown, frequent, shares)
+        known = self._known
+        taking = known.columns.unknown < 0, known.normalize
+        return UnknownWords(self._words, self._unknown, frequent, shares, *taking)
 
 
 def _name(found: TokenizedTexts, at: int) -> str:

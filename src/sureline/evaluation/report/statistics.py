@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sureline.evaluation.report.features import LeadContribution
-from sureline.evaluation.report.highlight import Word
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -19,6 +14,7 @@ BINS_PER_UNIT = 64  # of the scale by which predictions are ranked
 SCALE_END = 40  # on both sides
 LEVELS = (1.0, 0.99, 0.95, 0.9, 0.8, 0.7, 0.5, 0.25)  # shares of the rows that tables list
 MOST_BLOCKS = 128
+NOVELTY = (0.0, 0.5, 0.9, 0.95, 0.99, 1.0)  # bands that hold their upper edge
 
 
 class CoveragePoint(NamedTuple):
@@ -50,10 +46,7 @@ class CoverageCounts:
 
     def add(self, confidence: Floats, right: Flags) -> None:
         """Count some more predictions: the probability of each predicted class, or its score."""
-        scale = np.arcsinh(confidence)
-        if self._probabilities:
-            with np.errstate(divide="ignore"):
-                scale = np.log(confidence) - np.log1p(-np.minimum(confidence, 1.0))
+        scale = on_scale(confidence, self._probabilities)
         bins = np.clip(np.searchsorted(self._edges, scale, side="right") - 1, 0, None)
         self._rows += np.bincount(bins, minlength=self._edges.size)
         self._wrong += np.bincount(bins[~right], minlength=self._edges.size)
@@ -74,10 +67,50 @@ class CoverageCounts:
         ]
 
 
+def on_scale(values: Floats, probabilities: bool) -> Floats:
+    """Log-odds of probabilities, or the inverse hyperbolic sine of scores."""
+    if not probabilities:
+        return np.arcsinh(values)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values) - np.log1p(-np.minimum(values, 1.0)))
+
+
 def at_usual_shares(points: list[CoveragePoint]) -> list[CoveragePoint]:
     """The first points that reach the usual shares of the rows, the largest share first."""
     reached = (next((p for p in points if p.share >= level - 1e-12), None) for level in LEVELS)
     return list(dict.fromkeys(point for point in reached if point is not None))
+
+
+class NoveltyBand(NamedTuple):
+    """The rows whose novelty is within two limits."""
+
+    low: float
+    high: float
+    rows: int
+    wrong: int
+    confidence: float  # the mean probability of the labels
+
+
+class NoveltyCounts:
+    """The error and the confidence of rows by their novelty."""
+
+    def __init__(self) -> None:
+        self._rows, self._wrong = np.zeros((2, len(NOVELTY) - 1), np.int64)
+        self._confidence = np.zeros(len(NOVELTY) - 1)
+
+    def add(self, novelty: Floats, confidence: Floats, right: Flags) -> None:
+        """Count some more predictions."""
+        bands = np.clip(np.searchsorted(NOVELTY, novelty) - 1, 0, None)
+        self._rows += np.bincount(bands, minlength=self._rows.size)
+        self._wrong += np.bincount(bands[~right], minlength=self._rows.size)
+        self._confidence += np.bincount(bands, confidence, minlength=self._rows.size)
+
+    def bands(self) -> list[NoveltyBand]:
+        """The bands that have rows, the least novel first."""
+        mean = self._confidence / np.maximum(self._rows, 1)
+        columns = (NOVELTY[:-1], NOVELTY[1:], self._rows, self._wrong, mean)
+        every = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
+        return [NoveltyBand(*band) for band in every if band[2]]
 
 
 class ErrorBlocks:
@@ -108,58 +141,3 @@ class ErrorBlocks:
         if self._rest.size:
             blocks.append((int(self._rest.size), int(self._rest.sum())))
         return blocks
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A row that was predicted wrongly."""
-
-    row: Any  # its text, or a sparse matrix of one row
-    true: Any
-    predicted: Any
-    probability: float | None  # of the predicted class; None for rules without probabilities
-    margin: float  # the score of the predicted class
-    source: str
-    number: int  # in the file, from 1
-    times: int = 1  # how many equal rows were predicted so
-    words: Sequence[Word] = ()  # its text, with the words marked
-    contributions: Sequence[LeadContribution] = ()  # the largest
-    cut: bool = False  # whether only the beginning of its text is here
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """By probability first; by margin, as many probabilities are as good as 1."""
-        return self.probability or 0.0, self.margin
-
-
-class TopMistakes:
-    """Keeps the most confident mistakes; equal rows with equal labels are kept once and counted."""
-
-    def __init__(self, most: int = 20) -> None:
-        self._most = most
-        self._kept: dict[Any, Mistake] = {}
-        self._least = (-np.inf, -np.inf)  # a mistake of lower rank is not kept
-
-    def is_candidate(self, probability: float | None, margin: float) -> bool:
-        """Whether a mistake of this confidence would be kept."""
-        return (probability or 0.0, margin) >= self._least
-
-    def add(self, mistake: Mistake) -> None:
-        """Keep a mistake if it is more confident than one that is kept; of equals, the first."""
-        content, kept = mistake.row, self._kept
-        if not isinstance(content, str):
-            content.sort_indices()
-            content = content.indices.tobytes(), content.data.tobytes()
-        key = (content, str(mistake.true), str(mistake.predicted))
-        if key in kept:
-            kept[key] = replace(kept[key], times=kept[key].times + 1)
-            return
-        kept[key] = mistake
-        if len(kept) > self._most:
-            del kept[min(reversed(kept), key=lambda each: kept[each].rank)]
-        if len(kept) == self._most:
-            self._least = min(each.rank for each in kept.values())
-
-    def ranked(self) -> list[Mistake]:
-        """The mistakes, the most confident first."""
-        return sorted(self._kept.values(), key=lambda each: each.rank, reverse=True)

@@ -3,6 +3,7 @@
 The names below are here so that help and completion can list them without further imports.
 """
 
+DEFAULT = "sureline (default)"
 PROTOCOLS = ("k-fold", "hold-out", "progressive")
 BASELINES = (
     "multinomial-nb",

@@ -1,4 +1,4 @@
-"""The learners that can be compared and tuned: every online rule, and scikit-learn's baselines."""
+"""The learners that can be compared and tuned: all of sureline's, and scikit-learn's baselines."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from sklearn import config_context  # type: ignore[attr-defined]
 from sklearn.base import clone
 
 from sureline.errors import InvalidParameter
-from sureline.estimators import TextClassifier, classifier_for
-from sureline.evaluation.search import BASELINES
-from sureline.rules import Rule, rules
+from sureline.estimators import BoxClassifier, TextClassifier, classifier_for
+from sureline.estimators.text.classifier import default_estimator
+from sureline.evaluation.search import BASELINES, DEFAULT
+from sureline.rules import Rule, batch_rules, rules
 
 Settings = Mapping[str, Any]
 COSTS = (0.1, 1.0, 10.0, 100.0)
+BOX_COSTS = (1e-5, 1e-4, 1e-3, 1e-2)
 SMOOTHINGS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
@@ -110,6 +112,37 @@ def rule_grid(
     # A stable sort: what is nearest to the defaults comes first, and so wins ties.
     combined.sort(key=lambda each: sum(defaults.get(name) != value for name, value in each.items()))
     return tuple(combined)
+
+
+def default_candidate(
+    texts: bool, options: Mapping[str, Any], limits: Mapping[str, Any]
+) -> Candidate:
+    """What sureline learns from texts, or from numbers, if nothing is set; nothing is tuned.
+
+    `options` are the parameters of `TextClassifier` that are set for all learners, and `limits`
+    those of the estimator.
+    """
+    if not texts:
+        return Candidate(DEFAULT, type(default_estimator())(**limits), online=False)
+    model = TextClassifier(**options)
+    if limits:
+        model.set_params(**{f"estimator__{name}": value for name, value in limits.items()})
+    return Candidate(DEFAULT, model, online=False)
+
+
+def box_candidates(names: Iterable[str]) -> list[Candidate]:
+    """Boxes of weights as candidates: C is estimated, D and the loss are searched."""
+    made = list[Candidate]()
+    for name in names:
+        rule = batch_rules()[name]
+        grid = [
+            {"D": cost, "loss": loss}
+            for cost in ("auto", *BOX_COSTS)
+            for loss in rule.choices["loss"]
+        ]
+        cls: Any = BoxClassifier
+        made.append(Candidate(name, cls(**rule.settings), grid, online=False))
+    return made
 
 
 def baseline_candidates(names: Iterable[str] = BASELINES) -> list[Candidate]:

@@ -85,14 +85,23 @@ def compare(
         for each in candidates
         if whole.has_negative and not each.negative
     }
+    if whole.rows.named_features is not None:
+        why = "cannot learn here from features with values"
+        failures |= {each.name: why for each in candidates if each.reads_texts}
     entered = [each for each in candidates if each.name not in failures]
+    # Those that read texts have nothing to tune.
+    readers = [each for each in entered if each.reads_texts]
+    entered = [each for each in entered if not each.reads_texts]
+    runner.compile(readers)
     runner.compile(entered)
     # Held-out rows take no part in tuning. With folds and blocks, all rows do, as in the papers.
     known = splits[0][0] if protocol.name == "hold-out" else np.arange(len(whole))
     train, rest = split_once(whole.labels[known], TEST_SHARE, protocol.seed)
     grid = grid_trials(entered, protocol)
     chosen = _tune(runner, (known[train], known[rest]), grid, failures)
-    results = _judge(runner, splits, chosen, protocol, failures)
+    untuned = [Trial(each, each.grid[0], seed=protocol.seed) for each in readers]
+    results = _judge("testing the default", runner, splits, untuned, protocol, failures)
+    results += _judge("testing", runner, splits, chosen, protocol, failures)
     if not results:
         reasons = "; ".join(f"{name}: {why}" for name, why in failures.items())
         raise DataError(f"none of the learners could learn from {dataset.name}: {reasons}")
@@ -149,6 +158,7 @@ def _tune(
 
 
 def _judge(
+    stage: str,
     runner: Runner,
     splits: Sequence[Split],
     chosen: Sequence[Trial],
@@ -156,7 +166,9 @@ def _judge(
     failures: dict[str, str],
 ) -> list[Result]:
     """How each candidate does on the splits of the protocol."""
-    found, failed = runner.run("testing", predict_split, splits, chosen)
+    if not chosen:
+        return []
+    found, failed = runner.run(stage, predict_split, splits, chosen)
     failures.update({chosen[number].candidate.name: reason for number, reason in failed.items()})
     results = list[Result]()
     for number, predictions in found.items():

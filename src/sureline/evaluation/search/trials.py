@@ -197,9 +197,9 @@ class Runner:
         Numba's cache on disk is shared by processes, but two that fill it at the same moment may
         compile the same code twice, or undo what the other wrote.
         """
-        if effective_n_jobs(self.jobs) == 1:
-            return
         compiled = [candidate for candidate in candidates if not candidate.baseline]
+        if effective_n_jobs(self.jobs) == 1 or not compiled:
+            return
         advance = self.progress("compiling", len(compiled))
         _, firsts = np.unique(self.dataset.labels, return_index=True)
         few = np.concatenate([firsts[:3], firsts[:3]])

@@ -44,11 +44,15 @@ class DualProblem(NamedTuple):
 
 
 class StreamProblem(NamedTuple):
-    """What the stochastic solver minimises; `level`, `kappa` and `cap` describe the loss."""
+    """What the stochastic solver minimises; `level`, `kappa` and `cap` describe the loss.
+
+    `eta` is the length of its first steps.
+    """
 
     prox: Any
     C: float
     D: float
+    eta: float
     level: float
     kappa: float
     cap: float
@@ -67,9 +71,10 @@ class StreamRows(NamedTuple):
 class StreamArrays(NamedTuple):
     """What the stochastic solver keeps: iterates, their weighted sums and counters.
 
-    `clocks` has the number of steps, the number of examples counted, and the largest squared norm;
-    `counts` by feature how many examples had it; `stamps` by feature the step from which on its
-    interval is not in `sums` yet. `boxes` and `sums` are by class.
+    `clocks` has the time, the number of examples counted, and the sum of the lengths of rows; an
+    example of weight w takes the time w and counts w times. `counts` has by feature how many
+    examples had it, `stamps` the time after which its interval is not in `sums` yet, plus 1, or 0
+    if it was never touched. `boxes` and `sums` are by class.
     """
 
     clocks: Any
@@ -221,37 +226,44 @@ def certify(
 
 @register_jitable
 def area(t: float) -> float:
-    """The sum of 1, 2, … t: the weight of all steps up to the t-th in the average."""
+    """The sum of 1, 2, … t: the weight of all steps up to the time t in the average."""
     return 0.5 * t * (t + 1.0)
 
 
 def descend(
-    examples: StreamRows, problem: StreamProblem, counting: bool, stream: StreamArrays, answers: Any
+    examples: StreamRows,
+    problem: StreamProblem,
+    counting: bool,
+    turn: float,
+    stream: StreamArrays,
+    answers: Any,
 ) -> int:
     """Stochastic steps over rows, one box per class; return an overflowing row or -1.
 
     With `counting` the rows are counted as they come. `answers`, by class and row, collects minus
-    the slopes of the losses, weighted as the iterates are in `sums`.
+    the slopes of the losses, times the number of the pass, `turn`.
     """
     (indptr, indices, data), codes, weight, order = examples
     clocks, counts, stamps, boxes, sums = stream
-    prox, C, D, level, kappa, cap, constant = problem
+    prox, C, D, eta, level, kappa, cap, constant = problem
     for i in order:
         start, stop = indptr[i], indptr[i + 1]
-        clocks[0] += 1.0
-        now = clocks[0]
+        w, before = weight[i], clocks[0]
         norm = constant
         for k in range(start, stop):
             norm += np.float64(data[k]) ** 2
-        clocks[2] = max(clocks[2], norm)
+        now = before + w
+        clocks[0] = now
+        clocks[2] += w * math.sqrt(norm)
         if counting:
-            clocks[1] += 1.0
-            counts[0] += 1.0
+            clocks[1] += w
+            counts[0] += w
             for k in range(start, stop):
-                counts[indices[k] + 1] += 1.0
-        # Longer first steps would overshoot: by far with a loss that grows as a square.
-        flat = 0.2 if kappa == 0.0 else 1.0 / kappa
-        size = 1.0 / (4.0 * D * now + flat * clocks[2] + 80.0 * D)
+                counts[indices[k] + 1] += w
+        size = 1.0 / (4.0 * D * now + (clocks[2] / now) ** 2 / eta)
+        # A step adds a·size·norm to the margin: with this, however heavy the row, no more than
+        # twice what the margin was short of.
+        bend = kappa / w + 0.5 * size * norm
         for column in range(boxes.shape[0]):
             box, total = boxes[column], sums[column]
             y = 1.0 if codes[i] == column + (boxes.shape[0] == 1) else -1.0
@@ -261,26 +273,26 @@ def descend(
                 margin += y * x * box[j, 0] - abs(x) * box[j, 1]
             if not math.isfinite(margin):
                 return int(i)
-            a = answer(margin, level, kappa / weight[i], cap * weight[i])
+            a = answer(margin, level, bend, cap * w)
             if answers.size > 0:
-                answers[column, i] += now * a
+                answers[column, i] += turn * a
             move = 0.5 * size * a
             first = start - 1 if constant > 0.0 else start
             for k in range(first, stop):
                 j, x = 0, np.float64(1.0)
                 if k >= start:
                     j, x = indices[k] + 1, np.float64(data[k])
-                held = area(now - 1.0) - area(stamps[j] - 1.0)
+                held = area(before) - area(stamps[j] - 1.0)
                 total[j, 0] += held * box[j, 0]
                 total[j, 1] += held * box[j, 1]
-                share = size * clocks[1] / counts[j]
+                share = size * w * clocks[1] / counts[j]
                 box[j, 0], box[j, 1] = prox(
                     box[j, 0] + move * y * x, box[j, 1] - move * abs(x), C * share, D * share
                 )
         if constant > 0.0:
-            stamps[0] = now
+            stamps[0] = before + 1.0
         for k in range(start, stop):
-            stamps[indices[k] + 1] = now
+            stamps[indices[k] + 1] = before + 1.0
     return -1
 
 
@@ -310,7 +322,7 @@ def stream_rows(real: Any) -> Any:
 
 
 DUAL_PROBLEM = types.NamedTuple([Callee(INTERVAL), Callee(COST), f8, f8, f8, f8], DualProblem)
-STREAM_PROBLEM = types.NamedTuple([Callee(INTERVAL), f8, f8, f8, f8, f8, f8], StreamProblem)
+STREAM_PROBLEM = types.NamedTuple([Callee(INTERVAL), *(f8,) * 7], StreamProblem)
 STREAM_ARRAYS = types.NamedTuple(
     [array(f8), array(f8), array(f8), array(f8, 3), array(f8, 3)], StreamArrays
 )
@@ -336,7 +348,7 @@ CERTIFY = Kernel(
 )
 DESCEND = Kernel(
     descend,
-    lambda real: i8(stream_rows(real), STREAM_PROBLEM, flag, STREAM_ARRAYS, array(f8, 2)),
+    lambda real: i8(stream_rows(real), STREAM_PROBLEM, flag, f8, STREAM_ARRAYS, array(f8, 2)),
 )
 SPREAD_BOX = Kernel(
     spread,

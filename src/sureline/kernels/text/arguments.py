@@ -44,7 +44,8 @@ class Characters(NamedTuple):
 class TokenRules(NamedTuple):
     """Which features a text has: n-grams of words and of characters, from so many to so many.
 
-    Without either, its numbers are 0. `across` says whether characters are taken across words;
+    Without either, its numbers are 0. `across` says whether characters are taken across words, and
+    `unspaced` whether only from words with letters of scripts that are written without spaces;
     `least` is the shortest word, `stops` a hash table of words to leave out, `counting` how often
     becomes a value, and `bits` how many of a fingerprint to keep, 0 for all.
     """
@@ -59,6 +60,7 @@ class TokenRules(NamedTuple):
     stops: NDArray[np.uint64]
     counting: int
     bits: int
+    unspaced: bool
 
 
 class TokenBuffers(NamedTuple):
@@ -138,7 +140,9 @@ NAMED_VALUES = types.NamedTuple(
     [given(i8), given(u1), given(i8), given(types.float32)], NamedValues
 )
 CHARACTER_TABLES = types.NamedTuple([given(u1), given(i4, 2), given(i4)], Characters)
-TOKEN_RULES = types.NamedTuple([flag, i8, i8, i8, i8, flag, i8, given(u8), i8, i8], TokenRules)
+TOKEN_RULES = types.NamedTuple(
+    [flag, i8, i8, i8, i8, flag, i8, given(u8), i8, i8, flag], TokenRules
+)
 TOKEN_BUFFERS = types.NamedTuple(
     [
         array(u1),

@@ -259,6 +259,23 @@ def keep_word(
 
 
 @register_jitable
+def is_unspaced(code: int) -> bool:
+    """Whether a letter is of a script that version 2 of the scheme takes characters from."""
+    if code < 0xE00:
+        return False
+    if code < 0x3040:  # Thai and Lao, Burmese, Hangul letters, Khmer
+        return (
+            code < 0xF00
+            or 0x1000 <= code < 0x10A0
+            or 0x1100 <= code < 0x1200
+            or 0x1780 <= code < 0x1800
+        )
+    if code < 0xD7B0:  # kana, Chinese characters, Hangul
+        return code < 0xA000 or code >= 0xAC00
+    return 0xF900 <= code < 0xFB00 or 0x20000 <= code < 0x32400
+
+
+@register_jitable
 def find_foreign_words(
     text: Any,
     start: int,
@@ -276,9 +293,10 @@ def find_foreign_words(
     count: int,
     word_keys: Any,
     spans: Any,
-) -> tuple[int, int]:
+) -> tuple[int, int, bool]:
     """What `find_words` does for one run of the text, character by character."""
     place, begun, ended = run, run, run
+    unspaced = False
     begin, length = out, 0  # of the word that is being read
     while place < end or length:
         inside = place < end
@@ -294,6 +312,7 @@ def find_foreign_words(
             else:
                 code, width = decode(text, place, end)
                 place += width
+                unspaced |= is_unspaced(code)
                 if code == DOTTED_I and lowercase:  # its dot, a mark, ends the word
                     low[out] = 0x69
                     out += 1
@@ -320,7 +339,7 @@ def find_foreign_words(
                 count += 1
                 out += 1
         begin, begun, length = out, place, 0
-    return out, count
+    return out, count, unspaced
 
 
 @register_jitable
@@ -349,23 +368,25 @@ def find_words(
     runs: Any,
     word_keys: Any,
     spans: Any,
-) -> tuple[int, int]:
+) -> tuple[int, int, bool]:
     """Write the words of a text to `low` from `out` on; return the place behind and their number.
 
-    `spans` says where each word lies in `low` and in the text.
+    `spans` says where each word lies in `low` and in the text. Also returned is whether it has
+    letters of scripts that are written without spaces.
     """
     # Behind all that words can take: a letter grows by half at most when it becomes small.
     folded = out + 2 * (stop - start) + SIZE
     many, plain = find_runs(text, start, stop, lowercase, low, folded, runs)
-    count = 0
+    count, unspaced = 0, False
     for run in range(many):
         begun, ended = runs[TWO * U(run)], runs[TWO * U(run) + ONE]
         source, length = folded + begun, ended - begun
         if not plain and not is_ascii(low, source, source + length):
-            out, count = find_foreign_words(
+            out, count, found = find_foreign_words(
                 text, start, stop, start + begun, start + ended, lowercase, least, stops, letters,
                 pages, index, low, out, count, word_keys, spans,
             )  # fmt: skip
+            unspaced |= found
             continue
         store8(low, out, load8(low, source))
         store8(low, out + 8, load8(low, source + 8))
@@ -382,7 +403,7 @@ def find_words(
         out += length + 1
     for word in range(count):  # by itself, as many at a time as the machine can
         word_keys[U(word)] = finished(word_keys[U(word)])
-    return out, count
+    return out, count, unspaced
 
 
 @register_jitable
@@ -470,6 +491,21 @@ def lower_text(
     return out
 
 
+@register_jitable
+def has_unspaced(low: Any, begin: int, end: int) -> bool:
+    """Whether a word has a letter of such a script."""
+    place = begin
+    while place < end:
+        if int(low[place]) < 0xE0:
+            place += 1
+            continue
+        code, width = decode(low, place, end)
+        if is_unspaced(code):
+            return True
+        place += width
+    return False
+
+
 def read_texts(
     texts: Texts,
     named: NamedValues,
@@ -487,6 +523,7 @@ def read_texts(
     lowercase, least, stops, bits = rules.lowercase, rules.least, rules.stops, rules.bits
     words_from, words_to, counting = rules.words_from, rules.words_to, rules.counting
     chars_from, chars_to, across = rules.chars_from, rules.chars_to, rules.across
+    unspaced = rules.unspaced
     letters, pages, index = characters
     low, runs, word_keys, chains = buffers.low, buffers.runs, buffers.word_keys, buffers.chains
     spans, seen, own, keys = buffers.spans, buffers.seen, buffers.own, buffers.keys
@@ -499,13 +536,14 @@ def read_texts(
         start, stop = offsets[t], offsets[t + 1]
         first = size
         low[out] = SPACE
-        lettered, count = find_words(
+        lettered, count, found = find_words(
             text, start, stop, lowercase, least, stops, letters, pages, index, low, out + 1, runs,
             word_keys, spans,
         )  # fmt: skip
         out = lettered
         most = count * (words_to - words_from + 1) if words_to else 0
-        if chars_to:
+        with_chars = chars_to > 0 and (found or not unspaced)
+        if with_chars:
             if across:
                 out = lower_text(text, start, stop, lowercase, pages, index, low, out)
                 most += (out - lettered) * (chars_to - chars_from + 1)
@@ -524,9 +562,11 @@ def read_texts(
                 word_keys, spans, count, words_from, words_to, chains, more, bits, first, size,
                 mask, seen, own, values, starts, lengths,
             )  # fmt: skip
-        if chars_to:
+        if with_chars:
             pieces = 1 if across else count
             for piece in range(pieces):
+                if unspaced and not has_unspaced(low, spans[4 * piece], spans[4 * piece + 1]):
+                    continue
                 if across:
                     place, end = lettered, out
                 else:

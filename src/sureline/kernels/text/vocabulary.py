@@ -30,6 +30,7 @@ from sureline.kernels.text.byte_vectors import load8, store8
 from sureline.kernels.text.fingerprints import ONE, U
 
 AHEAD = 32  # how many features ahead a place of the table is prefetched
+TRIES = 8  # per place of a table, while it is filled; one half full needs fewer than one
 HALF = U(1 << 63)
 
 # What `sizes` holds: features, places taken, bytes of names; a fold has, in place of the places,
@@ -231,16 +232,25 @@ def count_taken_signature(real: Any) -> Any:
 
 
 def enlarge(table: Any, larger: Any) -> int:
-    """Move all entries to an empty table with more places; returns how many there were."""
+    """Move all entries to an empty table with more places; returns how many there were.
+
+    It gives up, and returns -1, where entries do not spread as fingerprints do: with keys that
+    someone has chosen it would take for ever.
+    """
     mask = larger.shape[0] - 1
-    moved = 0
+    moved, left = 0, TRIES * larger.shape[0]
     for old in range(table.shape[0]):
+        ahead = table[min(old + AHEAD, table.shape[0] - 1), 0]
+        prefetch(larger, np.int64(ahead) & mask)
         key = table[old, 0]
         if key == U(0):
             continue
         place = np.int64(key) & mask
         while larger[place, 0] != U(0):
             place = (place + 1) & mask
+            left -= 1
+            if left < 0:
+                return -1
         larger[place, 0], larger[place, 1] = key, table[old, 1]
         moved += 1
         if 2 * moved > larger.shape[0]:

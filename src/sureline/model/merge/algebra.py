@@ -51,7 +51,6 @@ HOWS: tuple[How, ...] = ("kl", "mean", "product", "product-prior")
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 CHUNK = 2**18  # numbers worked on at a time
-LEAST = 1e-9  # the least precision, so that untrained calibrators merge to their mean
 
 
 def check_how(learner: Learner, how: str, owner: str) -> None:
@@ -268,32 +267,13 @@ def merge_gaussian_shards(
         return np.mean([m for m, _ in moved], axis=0), np.mean([S for _, S in moved], axis=0)
 
 
-# -- class counts and calibrators --------------------------------------------------------------
+# -- class counts ------------------------------------------------------------------------------
 
 
 def add_counts(class_counts: NDArray[np.int32], where: Any, more: Any) -> None:
     """Add to counts at some places, none of them twice, up to the largest count."""
     total = class_counts[where].astype(np.int64) + more
     class_counts[where] = np.minimum(total, MOST)
-
-
-def merge_calibrators(calibrators: Sequence[Floats]) -> Floats:
-    """The calibrator of several, weighted by precision; their precisions add up."""
-    return calibrator_of(sum((calibrator_sums(each) for each in calibrators), np.zeros(5)))
-
-
-def calibrator_sums(calibrator: Floats) -> Floats:
-    """What a calibrator adds to sums: its precision, three numbers, and precision × place, two."""
-    place, (h11, h12, h22) = calibrator[:2], calibrator[2:]
-    precision = np.array([[h11 + LEAST, h12], [h12, h22 + LEAST]])
-    return np.array([precision[0, 0], h12, precision[1, 1], *(precision @ place)])
-
-
-def calibrator_of(sums: Floats) -> Floats:
-    """The calibrator of such sums."""
-    h11, h12, h22, *pull = sums.tolist()
-    place = np.linalg.solve(np.array([[h11, h12], [h12, h22]]), np.array(pull))
-    return np.array([*place, h11, h12, h22])
 
 
 # -- matrices ----------------------------------------------------------------------------------
@@ -306,7 +286,7 @@ def precision_of(matrix: Floats, owner: str) -> Floats:
     except (LinAlgError, ValueError):
         raise InvalidParameter(
             f"merge: the covariance of {owner} is no longer positive definite, so that it has no "
-            "precision; use how='mean', or train with dtype='float64'"
+            "precision; use how='mean', or scale the features to about 1 and train again"
         ) from None
 
 

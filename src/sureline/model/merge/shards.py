@@ -15,10 +15,10 @@ from sureline.model.merge.algebra import (
     Indices,
     add_counts,
     merge_averaged_shards,
-    merge_calibrators,
     merge_custom_shards,
     merge_gaussian_shards,
 )
+from sureline.model.merge.calibration import merge_shard_calibration
 from sureline.model.state import State, table_rows
 
 # Applies a function to each item, in threads, and returns the results in order.
@@ -76,7 +76,7 @@ class ShardStates:
             copy.clock, copy.counts, copy.used = clock, counts.copy(), state.used
 
     def _merge_counts(self) -> None:
-        """Add up class counts and noise sums, and merge the calibrators."""
+        """Add up class counts, and merge what calibrates."""
         state = self.state
         if state.layout.counted:
             added = sum(
@@ -86,15 +86,9 @@ class ShardStates:
             state.class_tokens[:] += sum(
                 each.class_tokens - state.class_tokens for each in self.states
             )
-        state.noise_sums[:] += sum(each.noise_sums - state.noise_sums for each in self.states)
-        moved = [
-            each.calibrator for each in self.states if (each.calibrator != state.calibrator).any()
-        ]
-        if moved:
-            state.calibrator[:] = merge_calibrators(moved)
+        merge_shard_calibration(state, self.states)
         for each in self.states:
             each.class_counts[:], each.class_tokens[:] = state.class_counts, state.class_tokens
-            each.calibrator[:], each.noise_sums[:] = state.calibrator, state.noise_sums
 
     def _parts(self) -> list[range]:
         """The rows of the table, cut into parts that keep all threads busy."""
@@ -183,3 +177,4 @@ def _fill(copy: State, learned: State, places: Indices | None) -> None:
     copy.clock, copy.counts, copy.used = learned.clock, learned.counts.copy(), learned.used
     copy.class_tokens[:], copy.calibrator[:] = learned.class_tokens, learned.calibrator
     copy.noise_sums[:] = learned.noise_sums
+    copy.outcomes[:], copy.novelty[:] = learned.outcomes, learned.novelty

@@ -16,9 +16,9 @@ from sureline.model.merge.algebra import (
     check_how,
     choose_merge,
     count_priors,
-    merge_calibrators,
     precision_of,
 )
+from sureline.model.merge.calibration import merge_calibration
 from sureline.model.state import Layout, State, table_rows
 
 
@@ -49,15 +49,16 @@ def merge_states(
     merged.clock = sum(state.clock for state in states)
     merged.counts = np.sum([state.counts for state in states], axis=0, dtype=np.int64)
     merged.merged = sum(state.merged for state in states)
-    merged.calibrator = merge_calibrators([state.calibrator for state in states])
-    merged.noise_sums = np.sum([state.noise_sums for state in states], axis=0)
     if learner.layout.covariance == "full":
         _merge_full(learner.layout, merged, states, columns, rows, how)
     else:
         way = choose_merge(learner, merged, states, how)
         _merge_rows(way, merged, states, columns, rows)
+    if classes is None:
+        classes = columns if wide else [np.arange(2)] * len(states)
+    merge_calibration(merged, states, classes)
     if learner.layout.counted:
-        _add_counts(merged, states, columns if classes is None else classes, rows)
+        _add_counts(merged, states, classes, rows)
     return merged
 
 

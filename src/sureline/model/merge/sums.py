@@ -29,8 +29,6 @@ from sureline.model.merge.algebra import (
     Indices,
     WeightMerge,
     add_counts,
-    calibrator_of,
-    calibrator_sums,
     check_how,
     choose_merge,
 )
@@ -115,15 +113,6 @@ def totals_since(start: State, state: State) -> Counts:
         more[TOKENS] = state.class_tokens[:classes] - start.class_tokens[:classes]
     totals, which = np.nonzero(more)
     return totals, which, more[totals, which]
-
-
-def calibration_since(start: State, state: State) -> Floats:
-    """What a model adds to seven sums: two of noise, then five of the calibrator, if it changed."""
-    sums = np.zeros(7)
-    sums[:2] = state.noise_sums - start.noise_sums
-    if (state.calibrator != start.calibrator).any():
-        sums[2:] = calibrator_sums(state.calibrator)
-    return sums
 
 
 # -- the merged state --------------------------------------------------------------------------
@@ -212,13 +201,6 @@ def set_counts(merged: State, start: State, added: Iterable[Counts], totals: Cou
     for features, which, counts in chain([rows_of_classes], added):
         where = features + 1, which
         add_counts(merged.class_counts, where, np.maximum(counts, -merged.class_counts[where]))
-
-
-def set_calibration(merged: State, start: State, sums: Floats) -> None:
-    """Add the noise sums of all models to the start's, and merge the calibrators that changed."""
-    merged.noise_sums, merged.calibrator = start.noise_sums + sums[:2], start.calibrator.copy()
-    if sums[2]:
-        merged.calibrator = calibrator_of(sums[2:])
 
 
 def _way(learner: Learner, how: How, models: int, clock: int) -> WeightMerge:

@@ -64,6 +64,15 @@ def whole(fields: Mapping[str, Json], name: str, low: int, high: int) -> int:
     return int(value)
 
 
+def check_size(size: int, limit_gb: float, what: str = "model") -> None:
+    """Refuse what would take more bytes than whoever opens the file allows."""
+    if size > limit_gb * 2**30:
+        raise ModelFileError(
+            f"its {what} would take {size / 2**30:.3g} GB, more than memory_limit_gb={limit_gb:g}; "
+            "raise memory_limit_gb if you trust the file"
+        )
+
+
 def is_whole(value: Any, low: int, high: int) -> bool:
     """Whether `value` is a whole number from `low` to `high`; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high

@@ -9,8 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from sureline.data.surrogates import has_surrogates
 from sureline.errors import ModelFileError
-from sureline.model.serialize.fields import GROWTH, Array, Json, Tensors, member, short
+from sureline.model.serialize.fields import (
+    GROWTH,
+    Array,
+    Json,
+    Tensors,
+    check_size,
+    member,
+    short,
+)
 from sureline.model.state import State
 
 LETTERS = 2**22  # what an array of labels may hold, however short they are
@@ -21,6 +30,11 @@ def labels_to_json(labels: Array) -> dict[str, Json]:
     """An array of labels, its dtype included."""
     kind = labels.dtype
     values: Sequence[Any] = labels.tolist()
+    for value in filter(has_surrogates, values):
+        raise ModelFileError(
+            f"cannot save the label {ascii(value)[:100]}, which holds half a character (a lone "
+            "surrogate); replace it"
+        )
     if kind.kind in "US":
         longest = max(map(len, values), default=1)
         width = kind.itemsize // (4 if kind.kind == "U" else 1)
@@ -47,8 +61,8 @@ def labels_to_json(labels: Array) -> dict[str, Json]:
     )
 
 
-def labels_from_json(stored: Json) -> Array:
-    """The array of distinct labels that `labels_to_json` wrote."""
+def labels_from_json(stored: Json, limit_gb: float) -> Array:
+    """The array of distinct labels that `labels_to_json` wrote, if it takes `limit_gb` at most."""
     if not isinstance(stored, dict) or set(stored) != {"dtype", "values"}:
         raise ModelFileError(f"its labels are {short(stored)}")
     name, values = member(stored, "dtype", str), member(stored, "values", list)
@@ -56,7 +70,9 @@ def labels_from_json(stored: Json) -> Array:
         raise ModelFileError("it has no labels")
     if not _same_sort(values):
         raise ModelFileError(f"its labels are of several kinds: {short(values)}")
-    labels = _labels(name, values)
+    for value in filter(has_surrogates, values):
+        raise ModelFileError(f"its label {ascii(value)[:100]} holds half a character")
+    labels = _labels(name, values, limit_gb)
     if labels is None:
         raise ModelFileError(f"its labels {short(values)} are not of dtype {short(name)}")
     if np.unique(labels).size != labels.size:
@@ -64,7 +80,7 @@ def labels_from_json(stored: Json) -> Array:
     return labels
 
 
-def _labels(name: str, values: list[Any]) -> Array | None:
+def _labels(name: str, values: list[Any], limit_gb: float) -> Array | None:
     """The labels of the dtype that `name` means, or None if they are none of it."""
     texts = isinstance(values[0], str)
     made: Array | None = None
@@ -77,6 +93,7 @@ def _labels(name: str, values: list[Any]) -> Array | None:
         if name[0] == "|":
             end, items = b"\0", [as_bytes(value) for value in values]
         if len(name) < 12 and int(name[2:]) >= 1 and _may_be_wide(int(name[2:]), items):
+            check_size(np.dtype(name).itemsize * len(items), limit_gb, "array of labels")
             made = np.array(items, name)
             items = [item.rstrip(end) for item in items]
             return made if made.tolist() == items else None

@@ -5,13 +5,19 @@ boxes with centre μ and half widths σ > 0: every weight vector between u = μ 
 hypothesis, an example costs what the worst of them pays, and volume is worth something.
 
 Symbols: μ, the centre; σ, the half widths; M = y x·μ − |x|·σ, the worst margin in the box (Lemma
-1); p = Σᵢ aᵢ yᵢ xᵢ and q = Σᵢ aᵢ |xᵢ|, what the examples say in the dual, |p| ≤ q; c = ηC and
-δ = ηD, the parameters times the size η of a step; u² + v² = 2(μ² + σ²).
+1); p = Σᵢ aᵢ yᵢ xᵢ and q = Σᵢ aᵢ |xᵢ|, what the examples say in the dual, |p| ≤ q; c = η_tC and
+δ = η_tD, the parameters times the size η_t of a step; u² + v² = 2(μ² + σ²).
 
 Differs: the step is written in (μ, σ), where it needs one square root and nothing cancels; in
 (u, v) it is Lemma 5 with −C in place of the printed −4C, which gives a wrong point every time.
 
-Differs: problem (8) lacks the size of the step; C and D are multiplied by it.
+Differs: problem (8) lacks the size of the step; C and D are multiplied by it. The paper does not
+say what it is: at time t it is η_t = 1/(4Dt + ℓ²/η), where ℓ is the average length of the examples
+so far, and η a parameter.
+
+Differs: the gradient step takes the slope α of the loss at M. Here it is taken half way to where
+the step leads, at M − αη_t|x|²/2, so that an example much longer than ℓ adds no more to its margin
+than twice what that is short of.
 
 Differs: the printed gradient step moves every feature at every example. Here an example moves its
 own features only, with C and D times n/n_k where n_k examples contain feature k: the objective is
