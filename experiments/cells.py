@@ -23,7 +23,7 @@ from threading import Thread
 from time import process_time, sleep
 from typing import Any, NoReturn
 
-from experiments.tasks import MissingData, open_cache
+from experiments.tasks import VERSION, MissingData, open_cache
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -47,7 +47,12 @@ Work = Callable[[Cell, Settings], Record]
 
 
 def run_cells(
-    cells: Iterable[Cell], work: Work, results: Path, settings: Settings, jobs: int = 1
+    cells: Iterable[Cell],
+    work: Work,
+    results: Path,
+    settings: Settings,
+    jobs: int = 1,
+    grid_of: Callable[[Cell], Any] | None = None,
 ) -> dict[Cell, Record]:
     """Do the work of every cell that the results file does not hold, and return all of them.
 
@@ -66,6 +71,9 @@ def run_cells(
         not count. ``data``, the folder of data sets, may differ.
     jobs : int
         How many processes work at a time, each with one thread.
+    grid_of : function of a cell, default=None
+        The grid that the cell's parameters are chosen from; a record made with another one does
+        not count.
 
     Returns
     -------
@@ -74,7 +82,8 @@ def run_cells(
     """
     wanted = list(dict.fromkeys(cells))
     known = read_records(results)
-    found = {cell: known[key] for cell in wanted if (key := _key(cell, settings)) in known}
+    keys = {cell: _key(cell, settings, grid_of(cell) if grid_of else None) for cell in wanted}
+    found = {cell: known[key] for cell, key in keys.items() if key in known}
     todo = [cell for cell in wanted if cell not in found]
     if todo:
         results.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +95,7 @@ def run_cells(
         ):
             for cell, record in finished:
                 if "missing" not in record:
-                    line = {"key": _key(cell, settings), "record": record}
+                    line = {"key": keys[cell], "record": record}
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
                     file.flush()
                 found[cell] = record
@@ -108,10 +117,10 @@ def read_records(results: Path) -> dict[str, Record]:
     return found
 
 
-def _key(cell: Cell, settings: Settings) -> str:
+def _key(cell: Cell, settings: Settings, values: Any) -> str:
     """What a record is found by."""
     known = {name: value for name, value in settings.items() if name != "data"}
-    return json.dumps({**asdict(cell), **known}, sort_keys=True)
+    return json.dumps({**asdict(cell), **known, "values": values, "tasks": VERSION}, sort_keys=True)
 
 
 def _mend(results: Path) -> None:

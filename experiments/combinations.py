@@ -7,7 +7,17 @@ from pathlib import Path
 
 import numpy as np
 from experiments.cells import Cell, Record
-from experiments.claims import FAILS, HOLDS, IN_PART, UNTESTED, Claim, decide
+from experiments.claims import (
+    FAILS,
+    HOLDS,
+    IN_PART,
+    SURE,
+    UNTESTED,
+    Claim,
+    decide,
+    paired_test,
+    show_p,
+)
 from experiments.combining import HOWS
 from experiments.figures import draw_bars, draw_curves
 from experiments.tables import NONE, Figure, Figures, make_table
@@ -15,6 +25,7 @@ from experiments.tasks import TASKS, at_hand
 
 REVIEWS, STORIES = "imdb", "reuters/corporate"
 LARGE = (REVIEWS, STORIES)
+EQUAL = 0.25  # points; combinations that differ by more are not equivalent
 
 Large = Mapping[str, Record]
 
@@ -55,7 +66,7 @@ def average_splits(records: Mapping[Cell, Record]) -> dict[str, Record]:
             "rows": first["rows"],
             "features": first["features"],
             "tested": first["tested"],
-            "splits": len(some),
+            "splits": some,
             "single": {k: np.mean([r["single"][k] for r in some]) for k in first["single"]},
             "seconds": {k: np.mean([r["seconds"][k] for r in some]) for k in first["seconds"]},
             "parts": {
@@ -155,8 +166,8 @@ def claim_combinations(large: Large) -> list[Claim]:
         claim_single(large, REVIEWS, "CW ahead of PA", lambda gap: gap > 0),
         claim_single(large, STORIES, "PA ahead of CW", lambda gap: gap < 0),
         claim_gains(large),
-        claim_weights(large, REVIEWS, "weighted is better", lambda gap: gap > 0),
-        claim_weights(large, STORIES, "equivalent", lambda gap: abs(gap) < 0.25),
+        claim_weights(large, REVIEWS, "weighted is better", lambda gap, p: gap > 0 and p < SURE),
+        claim_weights(large, STORIES, "equivalent", lambda gap, p: abs(gap) < EQUAL and p >= SURE),
         claim_ten(large, REVIEWS, "above PA, below one CW model", lambda t, cw, pa: pa < t < cw),
         claim_ten(large, STORIES, "the best of all", lambda ten, cw, pa: ten > max(cw, pa)),
         claim_seconds(large),
@@ -176,8 +187,12 @@ def claim_single(large: Large, task: str, printed: str, agrees: Callable[[float]
         return Claim(claim, printed, NONE, UNTESTED)
     one = large[task]["single"]
     gap = one["cw-var-kl"] - one["pa"]
-    ours = f"CW {one['cw-var-kl']:.2f} %, PA {one['pa']:.2f} % accuracy"
-    return Claim(claim, printed, ours, decide(agrees(gap)))
+    cw, pa = (
+        [each["single"][name] for each in large[task]["splits"]] for name in ("cw-var-kl", "pa")
+    )
+    p = paired_test(cw, pa)
+    ours = f"CW {one['cw-var-kl']:.2f} %, PA {one['pa']:.2f} % accuracy; {show_p(p)}"
+    return Claim(claim, printed, ours, FAILS if not agrees(gap) else HOLDS if p < SURE else IN_PART)
 
 
 def claim_gains(large: Large) -> Claim:
@@ -195,14 +210,25 @@ def claim_gains(large: Large) -> Claim:
     return Claim(claim, "in every case", f"in {sum(gains)} of {len(gains)} cases", verdict)
 
 
-def claim_weights(large: Large, task: str, printed: str, agrees: Callable[[float], bool]) -> Claim:
+def claim_weights(
+    large: Large, task: str, printed: str, agrees: Callable[[float, float], bool]
+) -> Claim:
     """Whether weighting by confidence helps a combination."""
     claim = f"{_say(task)}: the weighted (KL) against the uniform combination"
     if task not in large:
         return Claim(claim, printed, NONE, UNTESTED)
     gaps = {n: v["weighted"] - v["uniform"] for n, v in large[task]["parts"].items()}
-    listed = ", ".join(f"{gap:+.2f} (n = {n})" for n, gap in gaps.items())
-    right = [agrees(gap) for gap in gaps.values()]
+    chances = {
+        n: paired_test(
+            *(
+                [r["parts"][n][how] for r in large[task]["splits"]]
+                for how in ("weighted", "uniform")
+            )
+        )
+        for n in gaps
+    }
+    listed = ", ".join(f"{gap:+.2f} (n = {n}, {show_p(chances[n])})" for n, gap in gaps.items())
+    right = [agrees(gap, chances[n]) for n, gap in gaps.items()]
     verdict = HOLDS if all(right) else IN_PART if any(right) else FAILS
     return Claim(claim, printed, f"weighted − uniform, points: {listed}", verdict)
 

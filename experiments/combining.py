@@ -18,6 +18,11 @@ import sureline
 HOWS = {"uniform": "mean", "weighted": "kl", "prior-corrected": "product-prior"}
 
 
+def grids_of(cell: Cell) -> object:
+    """The grids that the parameters of the single models are chosen from."""
+    return [LEARNERS[name].grid for name in ("cw-var-kl", "pa")]
+
+
 def combine_cell(cell: Cell, settings: Settings) -> Record:
     """One random split of a large task: single models, and models of n parts combined.
 

@@ -1,7 +1,7 @@
 """The papers' learners, by name, with the grids that their parameters are chosen from.
 
-Ours come from sureline, the others from scikit-learn. The papers do not print their grids; these
-are wide enough that the best value is seldom at an end.
+Ours come from sureline, the others from scikit-learn. The papers do not print their grids. Every
+page says how often a choice lies at an end of ours (`ends.py`).
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def show(setting: Setting) -> str:
 
 # φ of the variance constraint does what φ times the length of a row does for the deviation's.
 PHI = {
-    "variance": grid(phi=(0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0)),
-    "stdev": grid(phi=(0.03, 0.1, 0.3, 0.6, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)),
+    "variance": grid(phi=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)),
+    "stdev": grid(phi=(0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)),
 }
-DECADES = tuple(10.0**k for k in range(-4, 3))
-C_OF_PA = grid(C=tuple(10.0 ** (k / 2) for k in range(-8, 2)))
+DECADES = tuple(10.0**k for k in range(-6, 4))
+C_OF_PA = grid(C=tuple(10.0 ** (k / 2) for k in range(-10, 3)))
 R_OF_AROW = grid(r=tuple(10.0 ** (k / 2) for k in range(-3, 7)))
-A_OF_SOP = grid(a=tuple(10.0**k for k in range(-4, 5)))
+A_OF_SOP = grid(a=tuple(10.0**k for k in range(-6, 7)))
 
 
 def make_cw(
@@ -157,6 +157,66 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     return {"fit_intercept": False, **settings}
 
 
+class Averaged:
+    """A learner whose prediction is by the average of its weights, taken every `EVERY` rows."""
+
+    EVERY = 50
+
+    def __init__(self, model: Any) -> None:
+        self._model, self._sum = model, 0.0
+
+    def partial_fit(self, X: Any, y: NDArray[Any], classes: NDArray[Any]) -> None:
+        """Learn these rows, and add up the weights on the way."""
+        for start in range(0, y.size, self.EVERY):
+            rows = slice(start, start + self.EVERY)
+            self._model.partial_fit(X[rows], y[rows], classes=classes)
+            self._sum = self._sum + self._model.coef_.ravel().astype(np.float64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The labels of these rows."""
+        return np.asarray(self._model.classes_[(X @ self._sum > 0).astype(int)])
+
+
+class Weighted:
+    """A learner of rows that are weighted by tf-idf, as the first training rows have it."""
+
+    def __init__(self, model: Any) -> None:
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        self._model, self._tfidf, self._known = model, TfidfTransformer(), False
+
+    def _weigh(self, X: Any) -> Any:
+        if not self._known:
+            self._tfidf.fit(X)
+            self._known = True
+        return self._tfidf.transform(X)
+
+    def partial_fit(self, X: Any, y: NDArray[Any], classes: NDArray[Any]) -> None:
+        """Learn these rows."""
+        self._model.partial_fit(self._weigh(X), y, classes=classes)
+
+    def fit(self, X: Any, y: NDArray[Any]) -> Weighted:
+        """Learn these rows."""
+        self._model.fit(self._weigh(X), y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The labels of these rows."""
+        return np.asarray(self._model.predict(self._weigh(X)))
+
+
+def make_linear_svm(C: float, random_state: int | None = None) -> Any:
+    """A linear SVM by LibLinear, with the hinge loss."""
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(loss="hinge", C=C, random_state=random_state)
+
+
+def wrap(wrapper: Callable[[Any], Any], make: Callable[..., Any]) -> Callable[..., Any]:
+    """How to make an estimator within another."""
+    return lambda **settings: wrapper(make(**settings))
+
+
 LEARNERS: dict[str, Learner] = {}
 
 
@@ -179,7 +239,7 @@ add(Learner("perceptron", "Per", partial(make_ours, "PerceptronClassifier", aver
 add(Learner("pa", "PA", partial(make_ours, "PAClassifier", variant=1), C_OF_PA))
 add(Learner("sop", "SOP", partial(make_ours, "SOPClassifier"), A_OF_SOP))
 add(Learner("arow", "AROW", partial(make_ours, "AROWClassifier"), R_OF_AROW))
-add(Learner("sgd", "SGD", make_sgd, grid(eta=tuple(10.0 ** (k / 2) for k in range(-10, 1)))))
+add(Learner("sgd", "SGD", make_sgd, grid(eta=tuple(10.0 ** (k / 2) for k in range(-14, 3)))))
 add(Learner("naive-bayes", "NB", make_naive_bayes, online=False))
 add(Learner("maxent", "Maxent", make_maxent, grid(variance=DECADES), online=False))
 add(
@@ -193,3 +253,25 @@ add(
         timed=make_svm,
     )
 )
+
+# Techniques that the papers tried, under names that end with them.
+AVERAGED, TF_IDF = " averaged", " tf-idf"
+for _name in ("perceptron", "pa", "cw-var-kl"):
+    _one = LEARNERS[_name]
+    add(
+        Learner(
+            f"{_name}{AVERAGED}", f"{_one.title}{AVERAGED}", wrap(Averaged, _one.make), _one.grid
+        )
+    )
+add(Learner("linear-svm", "linear SVM", make_linear_svm, grid(C=DECADES), online=False))
+for _name in ("pa", "cw-var-kl", "linear-svm"):
+    _one = LEARNERS[_name]
+    add(
+        Learner(
+            f"{_name}{TF_IDF}",
+            f"{_one.title}{TF_IDF}",
+            wrap(Weighted, _one.make),
+            _one.grid,
+            online=_one.online,
+        )
+    )

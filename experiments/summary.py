@@ -1,4 +1,4 @@
-"""What became of the four papers' headline claims, in one table: README.md.
+"""What became of every claim of the papers, in one table: README.md.
 
 Reads the claims.csv that each paper's run has written: `python -m experiments.summary`.
 """
@@ -23,6 +23,8 @@ PAPERS = {
     "Text Categorization*, JMLR 2012",
     "crammer2012volume": "Crammer and Wagner, *Volume Regularization for Binary Classification*, "
     "NIPS 2012",
+    "schneider2022": "Schneider, *Linear Models for Classification: Discriminative Learning*, "
+    "slides of a lecture, 2022",
 }
 VERDICTS = (HOLDS, IN_PART, FAILS, UNTESTED)
 
@@ -34,29 +36,38 @@ def collect(folder: Path = HERE) -> dict[str, list[Claim]]:
 
 
 def count(claims: Mapping[str, list[Claim]]) -> str:
-    """How many headline claims hold and how many do not, by paper."""
-    rows = []
-    for paper, some in claims.items():
-        found = Counter(one.verdict for one in some if one.headline)
+    """How many claims hold and how many do not, by paper and in all."""
+    rows, total = [], Counter[str]()
+    for paper, some in share_out(claims).items():
+        found = Counter(one.verdict for one in some)
+        total += found
         rows.append((f"[{paper}]({paper}/README.md)", *(str(found[each]) for each in VERDICTS)))
-    return make_table(("headline claims", *VERDICTS), rows)
+    rows.append(("all", *(str(total[each]) for each in VERDICTS)))
+    return make_table(("claims", *VERDICTS), rows)
+
+
+def share_out(claims: Mapping[str, list[Claim]]) -> dict[str, list[Claim]]:
+    """The claims of each paper without those that an earlier one has made."""
+    seen: set[str] = set()
+    own: dict[str, list[Claim]] = {}
+    for paper, some in claims.items():
+        own[paper] = [one for one in some if one.claim not in seen]
+        seen |= {one.claim for one in some}
+    return own
 
 
 def list_claims(claims: Mapping[str, list[Claim]]) -> str:
-    """Every headline claim with its verdict, paper by paper."""
-    parts = []
+    """Every claim with its verdict, paper by paper."""
+    parts, own = [], share_out(claims)
     for paper, title in PAPERS.items():
-        parts.append(
-            f"### {paper}\n\n{title}. [All claims, tables and figures]({paper}/README.md)."
-        )
+        parts.append(f"### {paper}\n\n{title}. [Tables and figures]({paper}/README.md).")
         if paper not in claims:
             parts.append(f"Not run yet: `make reproduce PAPER={paper}`.")
             continue
-        rows = [
-            (one.claim, one.printed, one.ours, f"**{one.verdict}**")
-            for one in claims[paper]
-            if one.headline
-        ]
+        shared = len(claims[paper]) - len(own[paper])
+        if shared:
+            parts.append(f"Without the {shared} claims that are listed above already.")
+        rows = [(one.claim, one.printed, one.ours, f"**{one.verdict}**") for one in own[paper]]
         table = make_table(("the paper says", "printed", "ours", "verdict"), rows)
         parts.append(table.replace("---:", "---"))
     return "\n\n".join(parts)

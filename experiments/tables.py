@@ -47,7 +47,7 @@ def read_figures(path: Path) -> Figures:
         }
 
 
-def write_figures(path: Path, figures: Mapping[Key, Figure], digits: int = 3) -> None:
+def write_figures(path: Path, figures: Mapping[Key, Figure], digits: int = 6) -> None:
     """Write figures as `read_figures` reads them."""
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")

@@ -1,7 +1,8 @@
 """The papers' tasks, by name: sparse rows and labels from the folder of data sets.
 
 `TASKS` describes each task, what it represents in the papers and how it differs from that.
-`load` makes it from the data file once and keeps it in a cache that git does not see.
+`load` makes it from the data file once and keeps it in a cache that git does not see. Of rows that
+are the same it gives one: in folds, a copy of a test row among the training rows is a leak.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE / ".cache"
-VERSION = "1"  # a change in how tasks are made makes cached ones stale
+VERSION = "2"  # a change in how tasks are made makes cached ones, and results of them, stale
 SEED = 2008  # of the rows that are taken where there are more than the papers took
 
 Rows = scipy.sparse.csr_matrix
@@ -115,8 +117,12 @@ def open_cache(*parts: str) -> Path:
     return folder
 
 
-def load(name: str, folder: Path | None = None) -> Task:
-    """The task of that name, from the cache or made from its data file."""
+def load(name: str, folder: Path | None = None, copies: bool = False) -> Task:
+    """The task of that name, from the cache or made from its data file.
+
+    Each row is there once, with the label of one of its copies; with `copies`, as often as in the
+    file.
+    """
     info = TASKS[name]
     if not info.can_be_had:
         raise MissingData(f"{info.title}: {info.differences}")
@@ -128,7 +134,26 @@ def load(name: str, folder: Path | None = None) -> Task:
     if made is None:
         made = _mix(*MAKERS[name](path))
         _keep(kept, key, made)
-    return Task(info, *made)
+    task = Task(info, *made)
+    return task if copies else drop_copies(task)
+
+
+def find_copies(X: Rows) -> NDArray[np.intp]:
+    """For each row, the first row that has the same features with the same values."""
+    first: dict[bytes, int] = {}
+    found = np.arange(X.shape[0])
+    for row in range(X.shape[0]):
+        part = slice(X.indptr[row], X.indptr[row + 1])
+        content = blake2b(X.indices[part].tobytes(), digest_size=16)
+        content.update(X.data[part].tobytes())
+        found[row] = first.setdefault(content.digest(), row)
+    return found
+
+
+def drop_copies(task: Task) -> Task:
+    """The task with the first of all rows that are the same; the order of rows is random."""
+    kept = np.unique(find_copies(task.X))
+    return Task(task.info, task.X[kept], task.y[kept], task.test[kept])
 
 
 # -- the cache ---------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from experiments.cells import Cell, Record, Settings
-from experiments.folds import open_task, thin
+from experiments.folds import COPIES, open_task, thin
 from experiments.learners import (
     C_OF_PA,
     Learner,
@@ -26,8 +27,12 @@ QUICK_TASKS = ("enron/b", "reuters/topics")
 CURVES = "amazon/7"  # the task of Figure 1, which shows all CW learners
 DOUBTS = "enron/b"  # the task of Figure 2
 BINS = 10  # of the probability of what is predicted, in Figure 2
+SWEEPS = 5  # over the rivals of a row, where projections are repeated
+SAMPLES = 100  # of the weights, where a prediction is their vote
+WAYS = ("means", "probability", "samples")  # to predict from means and variances
 
-PHI = grid(phi=(0.03, 0.1, 0.3, 0.6, 1.0, 2.0, 3.0, 4.0))
+PHI = grid(phi=(0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0))
+SIX_PHI = grid(phi=(0.03, 0.1, 0.3, 1.0, 3.0, 8.0))
 C_OF_SVM = grid(C=tuple(10.0**k for k in range(-4, 1)))
 C_OF_PAIRS = grid(C=tuple(10.0**k for k in range(-4, 2)))
 
@@ -57,6 +62,23 @@ def rivals(competitors: int | str, scheme: str = "sequential", **others: Any) ->
     return partial(make_cw, competitors=competitors, scheme=scheme, **others)
 
 
+class RepeatedCW:
+    """CW that updates against all rivals of a row in turn, and goes over them SWEEPS times."""
+
+    def __init__(self, **settings: Any) -> None:
+        self._model = make_cw(competitors="all", **settings)
+
+    def partial_fit(self, X: Any, y: NDArray[Any], classes: NDArray[Any]) -> None:
+        """Learn these rows: each is there SWEEPS times in succession."""
+        for start in range(0, y.size, 1000):
+            rows = np.repeat(np.arange(start, min(start + 1000, y.size)), SWEEPS)
+            self._model.partial_fit(X[rows], y[rows], classes=classes)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The labels of these rows."""
+        return np.asarray(self._model.predict(X))
+
+
 LEARNERS = {
     one.name: one
     for one in (
@@ -83,7 +105,7 @@ LEARNERS = {
             "maxent",
             "maxent",
             make_maxent,
-            grid(variance=(0.1, 1.0, 10.0)),
+            grid(variance=tuple(10.0**k for k in range(-3, 3))),
             online=False,
         ),
         Learner(
@@ -92,6 +114,7 @@ LEARNERS = {
             rivals("all", "exact", covariance="diagonal-exact"),
             PHI,
         ),
+        Learner("cw-all-repeated", "CW k=all repeated", RepeatedCW, SIX_PHI),
     )
 }
 CW = ("cw-1", "cw-5", "cw-all")
@@ -99,24 +122,35 @@ ONLINE_BASELINES = ("perceptron", "pa-1", "pa-5")
 BASELINES = (*ONLINE_BASELINES, "svm-pairs", "svm-joint", "maxent")
 DOUBTERS = ("cw-1", "maxent")  # whose probabilities are looked at
 ONCE = ("cw-1", "cw-5")  # compared with a parameter that is chosen for a single pass
+COPIED = ("amazon/7", "amazon/3", "enron/a", "enron/b")  # one row in a hundred or more is a copy
+WITH_COPIES = ("pa-1", "cw-1", "cw-5", "cw-all")
 
 
 def list_cells(tasks: tuple[str, ...] = TASKS) -> list[Cell]:
     """All the work, the longest first."""
-    slow = ("cw-all-exact", "svm-joint", "maxent")
+    slow = ("cw-all-exact", "cw-all-repeated", "svm-joint", "maxent")
     order = [*slow, *(name for name in LEARNERS if name not in slow)]
     cells = [Cell(task, name) for task in tasks for name in order]
     cells += [Cell(task, name, "once") for task in tasks for name in ONCE]
+    cells += [Cell(task, "cw-1", "predictions") for task in tasks]
+    cells += [Cell(task, name, COPIES) for task in tasks if task in COPIED for name in WITH_COPIES]
     return cells + [Cell(DOUBTS, name, "doubts") for name in DOUBTERS]
+
+
+def grid_of(cell: Cell) -> object:
+    """The grid of a cell's learner."""
+    return LEARNERS[cell.learner].grid
 
 
 def work(cell: Cell, settings: Settings) -> Record:
     """What the results file holds of a cell."""
-    task = open_task(cell.task, settings)
+    task = open_task(cell.task, settings, cell.stage == COPIES)
     learner = thin(LEARNERS[cell.learner], settings["grid"])
     facts = {"folds": settings["folds"], "passes": settings["passes"], "seed": settings["seed"]}
     if cell.stage == "doubts":
         return doubt(task.X, task.y, learner, **facts)
+    if cell.stage == "predictions":
+        return predict_in_ways(task.X, task.y, learner, **facts)
     if cell.stage == "once":
         facts["passes"] = 1
     curve = cell.task == CURVES and cell.learner.startswith("cw-")
@@ -140,7 +174,7 @@ def compare(
         "accuracy": 100.0 - found.error,
         "setting": choice.setting,
         "passes": choice.passes if learner.online else None,
-        "validation": 100.0 - min(map(min, choice.errors)),
+        "tuning": [min(errors) for errors in choice.errors],
         "curve": [float(each) for each in np.mean(found.curves, axis=0)],
         "seconds": float(np.mean(found.seconds)),
         "right": pack(found.right),
@@ -154,17 +188,57 @@ def _spread(y: NDArray[Any]) -> float:
 
 
 def doubt(X: Any, y: NDArray[Any], learner: Learner, folds: int, passes: int, seed: int) -> Record:
-    """How undecided and how wrong a learner is after each pass, over the test rows of all folds."""
+    """How undecided and how wrong a learner is, over the test rows of all folds.
+
+    The stages of an online learner are its passes, with the chosen setting; those of another one
+    are the settings of its grid.
+    """
     choice = tune(learner, X, y, passes, seed)
-    stages: list[list[Any]] = [[] for _ in range(passes if learner.online else 1)]
+    settings = [choice.setting] if learner.online else list(learner.grid)
+    stages: list[list[Any]] = [[] for _ in range(passes if learner.online else len(settings))]
     for turn, (known, judged) in enumerate(split_folds(y, folds, seed)):
-        run = learn(learner, choice.setting, X[known], y[known], passes, seed + turn)
-        for stage, (model, _) in zip(stages, run, strict=True):
+        runs = (learn(learner, each, X[known], y[known], passes, seed + turn) for each in settings)
+        for stage, (model, _) in zip(stages, chain.from_iterable(runs), strict=True):
             stage.append(_ask(model, X[judged], y[judged]))
     return {
         "setting": choice.setting,
         "passes": choice.passes if learner.online else None,
+        "chosen": choice.passes - 1 if learner.online else settings.index(choice.setting),
+        "settings": settings,
         "stages": [_sum_up(*map(np.concatenate, zip(*stage, strict=True))) for stage in stages],
+        "tuning": [min(errors) for errors in choice.errors],
+    }
+
+
+def predict_in_ways(
+    X: Any, y: NDArray[Any], learner: Learner, folds: int, passes: int, seed: int
+) -> Record:
+    """Which rows are right, by the way to predict.
+
+    The label is that of the highest mean, of the highest probability, or the vote of sampled
+    weights.
+    """
+    choice = tune(learner, X, y, passes, seed)
+    right = {way: np.zeros(y.size, bool) for way in WAYS}
+    for turn, (known, judged) in enumerate(split_folds(y, folds, seed)):
+        *_, (model, _) = learn(
+            learner, choice.setting, X[known], y[known], choice.passes, seed + turn
+        )
+        mean, variance = model.decision_distribution(X[judged])
+        scores = np.random.default_rng(seed + turn).normal(
+            mean, np.sqrt(variance), (SAMPLES, *mean.shape)
+        )
+        votes = np.apply_along_axis(np.bincount, 0, scores.argmax(axis=2), minlength=mean.shape[1])
+        for way, best in (
+            ("means", mean.argmax(axis=1)),
+            ("probability", model.predict_proba(X[judged]).argmax(axis=1)),
+            ("samples", votes.argmax(axis=0)),
+        ):
+            right[way][judged] = model.classes_[best] == y[judged]
+    return {way: pack(marks) for way, marks in right.items()} | {
+        "setting": choice.setting,
+        "passes": choice.passes,
+        "tuning": [min(errors) for errors in choice.errors],
     }
 
 

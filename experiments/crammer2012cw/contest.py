@@ -5,12 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.cells import Cell, Settings
+from experiments.folds import COPIES, FEATURES, LABELS
+from experiments.learners import AVERAGED, TF_IDF
 
 PARTS = (
     "table2",
     "table3",
     "table4",
     "table5",
+    "techniques",
+    "unbalanced",
+    "copies",
+    "figure1",
+    "figure2",
     "figure3",
     "figure4",
     "figure5",
@@ -36,6 +43,15 @@ ONLINE = ("perceptron", "pa", "sop", "sgd")
 BATCH = ("naive-bayes", "maxent", "svm")
 TIMED = ("cw-var-kl", "cw-var-exact", "perceptron", "pa", "maxent", "svm")
 CURVES = ("pa", "cw-var-kl", "cw-var-exact", "cw-stdev-kl", "cw-stdev-exact")
+TECHNIQUES = (  # without and with, in pairs
+    ("perceptron", f"perceptron{AVERAGED}"),
+    ("pa", f"pa{AVERAGED}"),
+    ("cw-var-kl", f"cw-var-kl{AVERAGED}"),
+    ("pa", f"pa{TF_IDF}"),
+    ("cw-var-kl", f"cw-var-kl{TF_IDF}"),
+    ("linear-svm", f"linear-svm{TF_IDF}"),
+)
+COMPARED = ("cw-var-kl", "cw-stdev-kl", "perceptron", "pa")  # where a variant is unbalanced
 SLOW = ("svm", "maxent")  # these cells go first
 
 LEARNERS_OF = {
@@ -46,7 +62,11 @@ LEARNERS_OF = {
     "figure3": CURVES,
     "figure4": CURVES,
     "figure5": ("cw-stdev-l2", "cw-stdev-exact"),
+    "techniques": tuple(dict.fromkeys(name for pair in TECHNIQUES for name in pair)),
+    "unbalanced": COMPARED,
+    "copies": (*SIX, "pa", "maxent", "svm"),
 }
+STAGES = {"unbalanced": (LABELS, FEATURES), "copies": (COPIES,)}
 TASKS_OF = {
     "table2": (*TEXT, *STAND_INS),
     "table3": (*TEXT, *STAND_INS, *USPS),
@@ -55,6 +75,9 @@ TASKS_OF = {
     "figure3": (*NEWS, *SPAM),
     "figure4": AMAZON[1:],
     "figure5": (*TEXT, *STAND_INS),
+    "techniques": TEXT,
+    "unbalanced": TEXT,
+    "copies": (*AMAZON, *SPAM[:2], STAND_INS[1]),  # one row in a hundred or more is a copy
 }
 
 
@@ -73,9 +96,10 @@ def choose_settings(quick: bool, seed: int, data: Path | None) -> Settings:
 def list_cells(parts: list[str], quick: bool) -> list[Cell]:
     """The cells that these tables and figures need, those that take longest first."""
     cells = [
-        Cell(task, learner)
+        Cell(task, learner, stage)
         for part in parts
         if part in TASKS_OF
+        for stage in STAGES.get(part, ("folds",))
         for task in choose_tasks(part, quick)
         for learner in LEARNERS_OF[part]
     ]

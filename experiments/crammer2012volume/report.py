@@ -3,36 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from experiments.cells import Cell, Record
-from experiments.claims import FAILS, HOLDS, IN_PART, Claim, Found, decide, settle, weigh
-from experiments.crammer2012volume.contest import FIXED_PASSES, NOISE, ON_DIGITS, ON_TEXT
+from experiments.claims import (
+    FAILS,
+    HOLDS,
+    IN_PART,
+    SURE,
+    Claim,
+    Duel,
+    Found,
+    compare_rows,
+    order,
+    rank_test,
+    settle,
+    show_p,
+    weigh,
+)
+from experiments.copies import show_both
+from experiments.crammer2012volume.contest import (
+    COPIED,
+    FIXED_PASSES,
+    NOISE,
+    ON_DIGITS,
+    ON_TEXT,
+    TRIED,
+)
+from experiments.ends import Chosen
 from experiments.figures import draw_bars, draw_pairs
+from experiments.folds import COPIES, thin
 from experiments.learners import show
 from experiments.protocol import unpack
 from experiments.tables import NONE, Figure, Figures, Key, make_table
 from experiments.tasks import TASKS
 
-from sureline.evaluation import mcnemar
-
 BOXES, RIVALS = ("bow-m", "bow-s"), ("svm", "arow")
 FIXED = ("svm-1", "arow-1")
-TITLES = {name: one.title for name, one in ON_TEXT.items()} | {
+TITLES = {name: one.title for name, one in (ON_TEXT | TRIED).items()} | {
     f"arow, passes {n}": f"AROW, {n} {'pass' if n == 1 else 'passes'}" for n in FIXED_PASSES
 }
-SURE = 0.05  # the level at which a difference on a task counts as significant
 
 
 @dataclass(frozen=True)
 class Results:
-    """Records of texts by task and learner; of digits by task, draw, noise and learner."""
+    """Records of texts by task and learner; of digits by task, draw, noise and learner.
+
+    `copies` are those of texts with all rows.
+    """
 
     texts: dict[tuple[str, str], Record]
+    copies: dict[tuple[str, str], Record]
     digits: dict[tuple[str, int, float, str], Record]
     missing: tuple[str, ...]  # tasks without data
 
@@ -78,32 +103,60 @@ class Results:
         ]
         return signs.count(1), signs.count(0), signs.count(-1)
 
-    def sure_on_texts(self, box: str, rival: str) -> tuple[int, int]:
+    def sure_on_texts(self, box: str, rival: str) -> Duel:
         """On how many text tasks the box is significantly better, and worse."""
-        found = [
-            mcnemar(unpack(self.texts[t, box]["right"]), unpack(self.texts[t, rival]["right"]))
+        return compare_rows(
+            (unpack(self.texts[t, box]["right"]), unpack(self.texts[t, rival]["right"]))
             for t in self.tasks
+        )
+
+    def gaps(self, noise: float, box: str, rival: str) -> list[float]:
+        """By how many points the box errs more, on every pair of digits and draw."""
+        return [
+            self.digits[p, draw, noise, box]["error"] - self.digits[p, draw, noise, rival]["error"]
+            for p in self.pairs
+            for draw in self.draws
         ]
-        sure = [each for each in found if each.p_value < SURE]
-        better = sum(each.only_a > each.only_b for each in sure)
-        return better, len(sure) - better
+
+    def list_choices(self, most: int) -> list[Chosen]:
+        """What was chosen for every cell, from grids of so many settings at most, 0 for all."""
+        learners = ON_TEXT | TRIED
+        found = [
+            (learners[name.partition(",")[0]], one)
+            for (_, name), one in (*self.texts.items(), *self.copies.items())
+        ]
+        found += [(ON_DIGITS[name], one) for (*_, name), one in self.digits.items()]
+        return [
+            Chosen(
+                replace(thin(learner, most), title=f"{learner.title}, {place}"),
+                one["setting"],
+                one["tuning"],
+            )
+            for (learner, one), place in zip(
+                found,
+                ["texts"] * (len(found) - len(self.digits)) + ["digits"] * len(self.digits),
+                strict=True,
+            )
+        ]
 
 
 def sort_out(found: Mapping[Cell, Record]) -> Results:
     """The records by what they are about."""
-    texts, digits, missing = {}, {}, []
+    texts, copies, digits, missing = {}, {}, {}, []
     for cell, record in found.items():
         if "missing" in record:
             missing.append(cell.task)
         elif cell.stage == "folds":
             texts[cell.task, cell.learner] = record
+        elif cell.stage == COPIES:
+            copies[cell.task, cell.learner] = record
         elif cell.stage.startswith("passes "):
             texts[cell.task, f"{cell.learner}, {cell.stage}"] = record
         else:
             draw = int(cell.stage.removeprefix("draw "))
             for run in record["runs"]:
                 digits[cell.task, draw, run["noise"], cell.learner] = run
-    return Results(texts, digits, tuple(dict.fromkeys(missing)))
+    return Results(texts, copies, digits, tuple(dict.fromkeys(missing)))
 
 
 def title(task: str) -> str:
@@ -127,9 +180,10 @@ def list_figures(results: Results, parts: Sequence[str]) -> Figures:
 
 
 def _figures_of_texts(results: Results) -> Iterator[tuple[Key, Figure]]:
-    for (task, learner), record in results.texts.items():
-        key = ("figure1", title(task), TITLES[learner])
-        yield key, Figure(record["error"], note=_choice(record))
+    for part, records in (("figure1", results.texts), ("figure1, copies", results.copies)):
+        for (task, learner), record in records.items():
+            key = (part, title(task), TITLES[learner])
+            yield key, Figure(record["error"], note=_choice(record))
     for task in results.missing:
         if not task.startswith("usps/"):
             for one in ON_TEXT.values():
@@ -179,7 +233,8 @@ def table_texts(results: Results) -> str:
 def table_text_duels(results: Results, paper: Figures) -> str:
     """Better, equal and worse on text; in brackets what is printed for 30 tasks."""
     rows = []
-    for box, rival in product(BOXES, (name for name in TITLES if name not in BOXES)):
+    rivals = [name for name in TITLES if name not in BOXES and name not in TRIED]
+    for box, rival in product(BOXES, rivals):
         names = (TITLES[box], TITLES[rival])
         better, equal, worse = results.duel_on_texts(box, rival)
         sure = results.sure_on_texts(box, rival)
@@ -194,8 +249,8 @@ def table_text_duels(results: Results, paper: Figures) -> str:
                 f"{better}{wins}",
                 f"{equal}",
                 f"{worse}{losses}",
-                f"{sure[0]}",
-                f"{sure[1]}",
+                f"{sure.better}",
+                f"{sure.worse}",
             )
         )
     head = (
@@ -207,6 +262,32 @@ def table_text_duels(results: Results, paper: Figures) -> str:
         "worse, p < 0.05",
     )
     return make_table(head, rows)
+
+
+def table_tried(results: Results) -> str:
+    """Mean errors on text of what the paper tried, and how it compares."""
+    rows = []
+    for name, one in TRIED.items():
+        mean = np.mean([results.texts[task, name]["error"] for task in results.tasks])
+        cells = []
+        for other in ON_TEXT:
+            better, equal, worse = results.duel_on_texts(name, other)
+            sure = results.sure_on_texts(name, other)
+            cells.append(f"{better} / {equal} / {worse} ({sure.better} / {sure.worse})")
+        rows.append((one.title, f"{mean:.2f}", *cells))
+    head = (
+        f"better / equal / worse of {len(results.tasks)} tasks (significantly)",
+        "mean error in %",
+        *(f"against {one.title}" for one in ON_TEXT.values()),
+    )
+    return make_table(head, rows)
+
+
+def table_copies(results: Results) -> str:
+    """Errors with and without copies of rows."""
+    tasks = {task: title(task) for task in COPIED if task in results.tasks}
+    both = {key: (record, results.texts.get(key)) for key, record in results.copies.items()}
+    return show_both(tasks, {n: one.title for n, one in ON_TEXT.items()}, both, "error")
 
 
 def table_noise(results: Results, paper: Figures) -> str:
@@ -276,17 +357,30 @@ def _claims_of_texts(results: Results) -> Iterator[Claim]:
         better, equal, worse = results.duel_on_texts(box, rival)
         sure = results.sure_on_texts(box, rival)
         return (
-            f"better on {better} of {n}, equal on {equal}, worse on {worse}; significantly "
-            f"(p < 0.05) better on {sure[0]}, worse on {sure[1]}",
-            weigh(better, n, share),
+            f"better on {better} of {n}, equal on {equal}, worse on {worse}; {sure}",
+            weigh(better, n, share, sure.ahead),
         )
 
     def boxes() -> Found:
-        better, equal, worse = results.duel_on_texts("bow-m", "bow-s")
-        return (
-            f"better on {better} of {n}, equal on {equal}, worse on {worse}",
-            decide(better > worse),
-        )
+        return duel("bow-m", "bow-s", 0.5)
+
+    def worse(name: str, rivals: tuple[str, ...]) -> Found:
+        """Worse than each rival on most tasks, and over all of them."""
+        said, verdicts = [], set()
+        for rival in rivals:
+            _, _, behind = results.duel_on_texts(name, rival)
+            sure = results.sure_on_texts(name, rival)
+            mine, theirs = (
+                np.array([results.texts[task, one]["error"] for task in results.tasks])
+                for one in (name, rival)
+            )
+            p = rank_test(mine - theirs)
+            said.append(
+                f"worse than {ON_TEXT[rival].title} on {behind} of {n}, {sure}; {show_p(p)}"
+            )
+            verdicts.add(weigh(behind, n, 0.5, sure.worse > sure.better and p < SURE))
+        verdict = HOLDS if verdicts == {HOLDS} else FAILS if verdicts == {FAILS} else IN_PART
+        return "; ".join(said), verdict
 
     for box, rival, wins, losses in (
         ("bow-m", "svm", 26, "at most 3"),
@@ -303,8 +397,19 @@ def _claims_of_texts(results: Results) -> Iterator[Claim]:
         "on text BoW-M errs less than BoW-S, in general",
         NONE,
         boxes if n else None,
-        headline=False,
     )
+    for name, claim, rivals in (
+        ("bow-m-huber", "BoW-M is slightly worse with the Huber loss", ("bow-m",)),
+        ("bow-s-huber", "BoW-S is slightly worse with the Huber loss", ("bow-s",)),
+        (
+            "adagrad",
+            "AdaGrad does not work as well (here AdaGrad of a single vector, against the boxes)",
+            BOXES,
+        ),
+        ("maxent", "maxent is worse than SVM and AROW", RIVALS),
+        ("sgd", "SGD on the Huber loss is worse than SVM and AROW", RIVALS),
+    ):
+        yield settle(f"on text {claim}", "no figures", partial(worse, name, rivals) if n else None)
 
 
 def _claims_of_digits(results: Results) -> Iterator[Claim]:
@@ -317,34 +422,52 @@ def _claims_of_digits(results: Results) -> Iterator[Claim]:
     def quiet() -> Found:
         found = {name: mean(name, 0.0) for name in ("svm", "arow", "bow-s", "bow-m")}
         shown = (f"{ON_DIGITS[name].title} {value:.2f}" for name, value in found.items())
-        return ", ".join(shown), decide(found["svm"] == min(found.values()))
+        if found["svm"] > min(found.values()):
+            return ", ".join(shown), FAILS
+        chances = {
+            name: rank_test(results.gaps(0.0, "svm", name)) for name in found if name != "svm"
+        }
+        tested = ", ".join(f"{ON_DIGITS[name].title} {show_p(p)}" for name, p in chances.items())
+        sure = max(chances.values()) < SURE
+        return f"{', '.join(shown)}; against {tested}", HOLDS if sure else IN_PART
 
     def noisy(rival: str) -> Found:
         """Half the error or less holds; less, or half of what an untuned rival has, in part."""
         box, chosen, given = (mean(name, loud) for name in ("bow-s", rival, f"{rival}-1"))
+        p = rank_test(results.gaps(loud, "bow-s", rival))
         fixed = ON_DIGITS[f"{rival}-1"].title.partition(", ")[2]
         part = IN_PART if box < chosen or 2 * box <= given else FAILS
         return (
-            f"{box:.2f} (BoW-M {mean('bow-m', loud):.2f}) against {chosen:.2f}; with {fixed}, not "
-            f"chosen, {given:.2f}",
+            f"{box:.2f} (BoW-M {mean('bow-m', loud):.2f}) against {chosen:.2f}, {show_p(p)}; with "
+            f"{fixed}, not chosen, {given:.2f}",
             HOLDS if 2 * box <= chosen else part,
         )
 
     def duel(box: str, rival: str, share: float) -> Found:
         better, equal, worse = results.duel(loud, box, rival)
         fixed, (wins, *_) = ON_DIGITS[f"{rival}-1"].title, results.duel(loud, box, f"{rival}-1")
+        p = rank_test(results.gaps(loud, box, rival))
         return (
-            f"{better:g} of {n}, equal on {equal:g}, worse on {worse:g}; against {fixed}, not "
-            f"chosen, {wins:g}",
-            weigh(better, n, share),
+            f"{better:g} of {n}, equal on {equal:g}, worse on {worse:g}, {show_p(p)}; against "
+            f"{fixed}, not chosen, {wins:g}",
+            weigh(better, n, share, p < SURE and better > worse),
         )
 
     def boxes() -> Found:
         total = float(np.mean([mean("bow-s", noise) for noise in NOISE]))
         largest = float(np.mean([mean("bow-m", noise) for noise in NOISE]))
+        by_pair = [
+            [
+                float(np.mean([results.digits[pair, draw, noise, box]["error"] for noise in NOISE]))
+                for pair in results.pairs
+                for draw in results.draws
+            ]
+            for box in ("bow-s", "bow-m")
+        ]
+        p = rank_test(np.subtract(*by_pair))
         return (
-            f"{total:.2f} against {largest:.2f}, mean over the four levels",
-            decide(total < largest),
+            f"{total:.2f} against {largest:.2f}, mean over the four levels; {show_p(p)}",
+            order(*by_pair),
         )
 
     yield settle(
@@ -369,13 +492,11 @@ def _claims_of_digits(results: Results) -> Iterator[Claim]:
             f"with 30 % wrong labels {names[0]} errs less than {names[1]} on most pairs",
             f"{wins} of 45",
             partial(duel, box, rival, wins / 45) if n else None,
-            headline=False,
         )
     yield settle(
         "on USPS BoW-S errs less than BoW-M, in general",
         NONE,
         boxes if n else None,
-        headline=False,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.cells import Settings, read_arguments, run_cells, start
 from experiments.claims import show_claims, write_claims
-from experiments.crammer2012volume.contest import DIGITS, DRAWS, TEXTS, list_cells, work
+from experiments.crammer2012volume.contest import DIGITS, DRAWS, TEXTS, grid_of, list_cells, work
 from experiments.crammer2012volume.report import (
     draw_figure_1,
     draw_figure_2,
@@ -18,11 +18,14 @@ from experiments.crammer2012volume.report import (
     list_figures,
     sort_out,
     table_choices,
+    table_copies,
     table_noise,
     table_noise_duels,
     table_text_duels,
     table_texts,
+    table_tried,
 )
+from experiments.ends import show_ends
 from experiments.summary import finish
 from experiments.tables import read_figures, update_figures
 
@@ -44,13 +47,19 @@ def main(given: list[str] | None = None) -> None:
         for cell in list_cells(texts, digits, draws)
         if ("figure2" if cell.stage.startswith("draw ") else "figure1") in options.parts
     ]
-    results = sort_out(run_cells(cells, work, options.results, settings, options.jobs))
+    results = sort_out(run_cells(cells, work, options.results, settings, options.jobs, grid_of))
 
     paper = read_figures(HERE / "paper.csv")
-    update_figures(options.output / "ours.csv", list_figures(results, options.parts), options.parts)
+    parts = [*options.parts, *(f"{part}, copies" for part in options.parts)]
+    update_figures(options.output / "ours.csv", list_figures(results, options.parts), parts)
     sections: dict[str, str] = {}
     if "figure1" in options.parts and results.tasks:
-        sections |= {"texts": table_texts(results), "duels": table_text_duels(results, paper)}
+        sections |= {
+            "texts": table_texts(results),
+            "duels": table_text_duels(results, paper),
+            "tried": table_tried(results),
+            "copies": table_copies(results),
+        }
         draw_figure_1(options.output / "figure1.png", results)
     if "figure2" in options.parts and results.pairs:
         sections |= {
@@ -62,6 +71,7 @@ def main(given: list[str] | None = None) -> None:
     if set(PARTS) <= set(options.parts):
         claims = list_claims(results)
         write_claims(options.output / "claims.csv", claims)
+        sections["ends"] = show_ends(results.list_choices(settings["grid"]))
         sections["claims"] = show_claims(claims)
     finish(options.output, sections, HERE)
 

@@ -28,7 +28,7 @@ import numpy as np
 from experiments.cells import Cell, Record, Settings, read_arguments, run_cells, start
 from experiments.defaults.contest import BINS, NOISE_TO_CHOOSE, ORDERS, candidate, find_default
 from experiments.defaults.report import Floats, chance_error, mean_gap
-from experiments.defaults.texts import CHOOSING, TASKS, flip, hold_out, open_texts
+from experiments.defaults.texts import CHOOSING, TASKS, VERSION, flip, hold_out, open_texts
 from experiments.tables import NONE, Figure, Figures, make_table, publish, show_gap, write_figures
 from experiments.tasks import MissingData
 
@@ -74,7 +74,7 @@ CONSTANTS = (
     Constant("informed_prior", "LEAST", "naive Bayes: β", (0.03, 0.1, 0.3)),
     Constant("informed_prior", "SPREAD_ROWS", "naive Bayes: α", (0.3, 1.0, 3.0)),
     Constant(
-        "calibration", "MEMORY", "calibration: rows it remembers", (300.0, 1000.0, 3000.0), True
+        "calibration", "MEMORY", "calibration: steps it remembers", (600.0, 2000.0, 6000.0), True
     ),
     Constant("calibration", "FIRM", "calibration: first precision", (1.0, 5.0, 20.0), True),
     Constant("calibration", "STEP", "calibration: longest step", (0.25, 0.5, 1.0), True),
@@ -351,7 +351,8 @@ def main(given: list[str] | None = None) -> None:
     variants = [PRESENT, *(name for one in CONSTANTS for name in one.variants()), *FORMULAS]
     if options.quick:
         tasks = QUICK_TASKS
-    settings = {"data": options.data and str(options.data), "tasks": tasks, "code": fingerprint()}
+    settings = {"data": options.data and str(options.data), "tasks": tasks, "texts": VERSION}
+    settings["code"] = fingerprint()
     cells = [Cell("choosing", name, "constants") for name in variants]
     records = run_cells(cells, work, options.results, settings, options.jobs)
     found = {cell.learner: record for cell, record in records.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -11,7 +10,16 @@ from typing import Any
 
 import numpy as np
 from experiments.cells import Cell, Record, Settings
-from experiments.defaults.texts import CHOOSING, FOLDS, TASKS, Labels, flip, hold_out, open_texts
+from experiments.defaults.texts import (
+    CHOOSING,
+    FOLDS,
+    TASKS,
+    WORD,
+    Labels,
+    flip,
+    hold_out,
+    open_texts,
+)
 from experiments.protocol import Marks, pack
 from experiments.tasks import MissingData
 
@@ -31,7 +39,6 @@ NOISE_ELSEWHERE = (0, 20)  # on large and on further tasks
 ORDERS, PASSES, BINS = 4, 5, 15
 C_OF_SVM = (0.1, 0.3, 1.0, 3.0, 10.0)
 RS: tuple[Any, ...] = (0.1, 0.3, 1.0, 3.0, "auto")
-WORD = re.compile(r"\w+")
 
 
 # -- the candidates ----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from experiments.defaults.contest import (
     Run,
     title,
 )
-from experiments.defaults.texts import CHOOSING, TASKS
+from experiments.defaults.texts import CHOOSING, TASKS, count_copies
 from experiments.figures import draw_curves
 from experiments.protocol import unpack
 from experiments.tables import NONE, Figure, Figures, make_table, show_gap
@@ -410,6 +410,19 @@ def table_passes(results: Results, tasks: Sequence[str], names: Iterable[str], p
             label = f"**{title(name)}**" if name == present else title(name)
             rows.append((label, *map(_show, means)))
     return make_table(("test error in %", "one pass", f"{PASSES} passes"), rows)
+
+
+def table_copies(tasks: Iterable[str], folder: Path | None) -> str:
+    """How many texts of each task are copies of others."""
+    rows, without = [], 0
+    for task in tasks:
+        texts, copies, largest = count_copies(task, str(folder) if folder else None)
+        if copies:
+            share = f"{100 * copies / texts:.1f} %"
+            rows.append((TASKS[task].title, f"{texts:,}", f"{copies:,}", share, str(largest)))
+        without += not copies
+    table = make_table(("task", "texts", "copies", "share", "largest group"), rows)
+    return f"{table}\n\nThe other {without} tasks have none."
 
 
 # -- probabilities -----------------------------------------------------------------------------

@@ -39,12 +39,13 @@ from experiments.defaults.report import (
     sort_out,
     table_all,
     table_choice,
+    table_copies,
     table_noise,
     table_passes,
     table_tasks,
     table_trust,
 )
-from experiments.defaults.texts import TASKS
+from experiments.defaults.texts import TASKS, VERSION
 from experiments.tables import fill_in, publish, write_figures
 
 HERE = Path(__file__).resolve().parent
@@ -74,7 +75,9 @@ def main(given: list[str] | None = None) -> None:
     present = find_default()
     names = names if present in names else (*names, present)
 
-    settings = {"data": options.data} | ({"seed": options.seed} if options.seed else {})
+    settings = {"data": options.data, "texts": VERSION}
+    if options.seed:
+        settings["seed"] = options.seed
 
     def run(cells: list[Cell]) -> dict[Cell, Record]:
         return run_cells(cells, work, options.results, settings, options.jobs)
@@ -102,6 +105,7 @@ def main(given: list[str] | None = None) -> None:
         main_tasks = [task for task in results.main if TASKS[task].kind == "main"]
         sections |= {
             "all": table_all(results, short, present),
+            "copies": table_copies(results.main + results.further, options.data),
             "tasks": table_tasks(results, present, choice.best),
             "noise": table_noise(results, results.main, (*short, *baselines), present),
             "passes": table_passes(results, main_tasks, (*names, choice.best + FIRST), present),

@@ -1,10 +1,12 @@
 """The tasks that defaults are chosen from and judged on: raw texts, labels and a test split each.
 
 `TASKS` says what each task is. `open_texts` makes it from its data file and keeps the last two.
+Each text is in a task once: a copy of a test text among the training texts gives its label away.
 """
 
 from __future__ import annotations
 
+import re
 import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,6 +39,8 @@ RAW = "amazon-raw.parquet"
 SHARE = 0.8  # of the rows are for training where the data has no split of its own
 FOLDS = 5  # of the training rows, one of them held out, where defaults are chosen
 SEED = 9  # of folds and of wrong labels
+VERSION = "2"  # a change in how tasks are made makes results of them stale
+WORD = re.compile(r"\w+")
 
 Labels = NDArray[Any]
 Places = NDArray[np.intp]
@@ -56,6 +60,7 @@ class Texts:
 
 
 Parts = tuple[Texts, Texts]  # to learn from, to be judged on
+Made = tuple[Texts, NDArray[np.bool_] | None]  # all texts, and which are to be judged on, if known
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class TaskInfo:
 
     title: str
     file: str  # in the folder of data sets; empty: it comes with sureline
-    make: Callable[[Path], Parts]
+    make: Callable[[Path], Made]
     many: bool = False  # more than two classes
     kind: Kind = "main"
     ngrams: tuple[int, int] = (1, 2)
@@ -81,70 +86,58 @@ def _texts(texts: Sequence[str], labels: Any) -> Texts:
     return Texts(pa.array(texts, pa.large_string()), np.asarray(labels).astype(str))
 
 
-def _split(every: Texts, train: NDArray[np.bool_]) -> Parts:
-    """Training and test texts by what the data says."""
-    return every.take(np.flatnonzero(train)), every.take(np.flatnonzero(~train))
-
-
-def _cut(every: Texts, share: float = SHARE) -> Parts:
-    """Random training texts and the rest, the same every time."""
-    order = np.random.RandomState(0).permutation(every.label.size)
-    first = int(share * order.size)
-    return every.take(order[:first]), every.take(order[first:])
-
-
 def _read(path: Path, *names: str) -> list[Any]:
     """Columns of a Parquet file as lists."""
     table = pyarrow.parquet.read_table(path, columns=list(names))
     return [table[name].to_pylist() for name in names]
 
 
-def _films(path: Path) -> Parts:
+def _films(path: Path) -> Made:
     """IMDb, in its own split."""
     split, label, text = _read(path, "split", "label", "text")
-    return _split(_texts(text, label), np.array(split) == "train")
+    return _texts(text, label), np.array(split) == "test"
 
 
-def _reviews(path: Path, domain: str) -> Parts:
+def _reviews(path: Path, domain: str) -> Made:
     """Amazon reviews with their titles, positive against negative."""
     domains, labels, titles, texts = _read(path, "domain", "label", "title", "text")
     rows = [k for k, each in enumerate(domains) if each == domain]
-    return _cut(_texts([f"{titles[k] or ''} {texts[k]}" for k in rows], [labels[k] for k in rows]))
+    return _texts([f"{titles[k] or ''} {texts[k]}" for k in rows], [labels[k] for k in rows]), None
 
 
-def _later_reviews(path: Path, domain: str) -> Parts:
+def _later_reviews(path: Path, domain: str) -> Made:
     """Reviews of a later preparation, in its own split."""
     domains, splits, labels, texts = _read(path, "domain", "split", "label", "text")
     rows = [k for k, each in enumerate(domains) if each == domain and splits[k] != "unlabel"]
     names = ["positive" if labels[k] else "negative" for k in rows]
     every = _texts([texts[k] for k in rows], names)
-    return _split(every, np.array([splits[k] == "train" for k in rows]))
+    return every, np.array([splits[k] != "train" for k in rows])
 
 
-def _domains(path: Path, wanted: Sequence[str]) -> Parts:
+def _domains(path: Path, wanted: Sequence[str]) -> Made:
     """To which domain a labelled review belongs."""
     stored = {STORED_AS.get(domain, domain) for domain in wanted}
     domains, splits, texts = _read(path, "domain", "split", "text")
     rows = [k for k, each in enumerate(domains) if each in stored and splits[k] != "unlabel"]
-    return _cut(_texts([texts[k] for k in rows], [domains[k] for k in rows]))
+    return _texts([texts[k] for k in rows], [domains[k] for k in rows]), None
 
 
-def _news(path: Path, wanted: Sequence[str] | None) -> Parts:
+def _news(path: Path, wanted: Sequence[str] | None) -> Made:
     """Posts with two headers, split by date."""
     splits, groups, texts = _read(path, "split", "group", "text")
     rows = [k for k, group in enumerate(groups) if wanted is None or group in wanted]
     kept = [keep_headers(texts[k], ("From:", "Subject:")) for k in rows]
     every = _texts(kept, [groups[k] for k in rows])
-    return _split(every, np.array([splits[k] == "train" for k in rows]))
+    return every, np.array([splits[k] != "train" for k in rows])
 
 
-def _messages(_: Path) -> Parts:
+def _messages(_: Path) -> Made:
     """SMS, spam against ham."""
     texts, labels = sms_spam()
-    return _cut(_texts(list(texts), labels))
+    return _texts(list(texts), labels), None
 
 
-def _spam(path: Path, user: int) -> Parts:
+def _spam(path: Path, user: int) -> Made:
     """Mail of one user: words are numbers, so that a text is their names as often as they come."""
     with tarfile.open(path) as archive:
         name = f"task_a_u{user:02d}_eval_lab.tf"
@@ -157,10 +150,10 @@ def _spam(path: Path, user: int) -> Parts:
         counts = np.maximum(np.rint(X.data[part]), 1).astype(int)
         pairs = zip(X.indices[part], counts, strict=True)
         texts.append(" ".join(word for j, n in pairs for word in [names[j]] * n))
-    return _cut(_texts(texts, np.where(y > 0, "spam", "ham")))
+    return _texts(texts, np.where(y > 0, "spam", "ham")), None
 
 
-def _folders(path: Path, user: str) -> Parts:
+def _folders(path: Path, user: str) -> Made:
     """Mail of one user's ten largest folders; other headers name the folder itself."""
     users, folders, raw = _read(path, "user", "folder", "raw")
     mine = [k for k, each in enumerate(users) if each == user]
@@ -168,10 +161,10 @@ def _folders(path: Path, user: str) -> Parts:
     largest = set(names[np.argsort(-counts, kind="stable")[:10]].tolist())
     rows = [k for k in mine if folders[k] in largest]
     texts = [keep_headers(raw[k], ("From:", "To:", "Subject:")) for k in rows]
-    return _cut(_texts(texts, [folders[k] for k in rows]))
+    return _texts(texts, [folders[k] for k in rows]), None
 
 
-def _topics(path: Path, most: int) -> Parts:
+def _topics(path: Path, most: int) -> Made:
     """Articles of one topic only, of the most frequent ones, in the ModApte split."""
     splits, known, topics, titles, bodies = _read(
         path, "lewissplit", "topics_attr", "topics", "title", "body"
@@ -187,7 +180,7 @@ def _topics(path: Path, most: int) -> Parts:
     rows = [k for k in single if topics[k][0] in largest]
     texts = [f"{titles[k] or ''}\n{bodies[k] or ''}" for k in rows]
     every = _texts(texts, [topics[k][0] for k in rows])
-    return _split(every, np.array([splits[k] == "TRAIN" for k in rows]))
+    return every, np.array([splits[k] != "TRAIN" for k in rows])
 
 
 # -- all by name -------------------------------------------------------------------------------
@@ -265,9 +258,45 @@ def open_texts(name: str, folder: str | None = None) -> Parts:
     two Texts
         To learn from and to be judged on.
     """
+    every, test = _make(name, folder)
+    kept = np.unique(find_text_copies(every.text.to_pylist(), test))
+    every = every.take(kept)
+    if test is None:
+        order = np.random.RandomState(0).permutation(every.label.size)
+        first = int(SHARE * order.size)
+        return every.take(order[:first]), every.take(order[first:])
+    known, judged = np.flatnonzero(~test[kept]), np.flatnonzero(test[kept])
+    return every.take(known), every.take(judged)
+
+
+def _make(name: str, folder: str | None) -> Made:
     info = TASKS[name]
     path = find_file(info.file, Path(folder) if folder else None) if info.file else Path()
     return info.make(path)
+
+
+def find_text_copies(texts: Sequence[str], test: NDArray[np.bool_] | None = None) -> Places:
+    """For each text, the place of one that has the same words in the same order.
+
+    It is one of the texts to be judged on, if some of them have the same words; else any.
+    """
+    order = np.random.RandomState(0).permutation(len(texts))
+    if test is not None:
+        order = order[np.argsort(~test[order], kind="stable")]
+    first: dict[str, int] = {}
+    found = np.arange(len(texts))
+    for place in order:
+        words = " ".join(WORD.findall(texts[place].lower()))
+        found[place] = first.setdefault(words, place)
+    return found
+
+
+def count_copies(name: str, folder: str | None = None) -> tuple[int, int, int]:
+    """How many texts a task's file has, how many are copies of others, and the largest group."""
+    every, test = _make(name, folder)
+    first = find_text_copies(every.text.to_pylist(), test)
+    groups = np.bincount(first)
+    return first.size, first.size - int(np.count_nonzero(groups)), int(groups.max(initial=0))
 
 
 def hold_out(train: Texts, order: int) -> tuple[Places, Places]:

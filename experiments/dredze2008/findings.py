@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from experiments.claims import UNTESTED, Claim, decide, weigh
+from experiments.claims import (
+    SURE,
+    UNTESTED,
+    Claim,
+    compare_rows,
+    decide,
+    order,
+    rank_test,
+    show_p,
+    weigh,
+)
 from experiments.combinations import Large, claim_combinations
 from experiments.folds import Records, known
-from experiments.protocol import unpack
+from experiments.protocol import Marks, unpack
 from experiments.tables import NONE, Figures, find_errors
 from experiments.tasks import TASKS
 from numpy.typing import NDArray
-
-from sureline.evaluation import mcnemar
 
 PASSES = 5
 TABLE = (
@@ -71,27 +79,25 @@ def claim_order(
     if not shared:
         return Claim(claim, said, NONE, UNTESTED)
     here = errors[0] < errors[1]
-    sure = sum(_sure(records, task, first, second) for task in shared)
-    found = f"{here.sum()} of {len(shared)} tasks, {sure} of them significantly (p < 0.05)"
+    sure = compare_rows(_right(records, task, first, second) for task in shared)
+    found = f"{here.sum()} of {len(shared)} tasks{_exceptions(shared, here)}; {sure}"
     if first == "cw-var-exact":
         verdict = decide(0.25 < here.mean() < 0.75)
     else:
-        verdict = weigh(int(here.sum()), len(shared), float(there.mean()))
-    return Claim(claim, said, found + _exceptions(shared, here), verdict)
+        verdict = weigh(int(here.sum()), len(shared), float(there.mean()), sure.ahead)
+    return Claim(claim, said, found, verdict)
 
 
 def _exceptions(tasks: list[str], won: NDArray[np.bool_]) -> str:
     """On which few tasks not."""
     lost = [TASKS[task].title for task, fine in zip(tasks, won, strict=True) if not fine]
-    return f"; not {', '.join(lost)}" if 0 < len(lost) < 4 else ""
+    return f" (not {', '.join(lost)})" if 0 < len(lost) < 4 else ""
 
 
-def _sure(records: Records, task: str, first: str, second: str) -> bool:
-    """Whether the first learner is better and McNemar's test agrees."""
-    pair = [known(records, task, name) for name in (first, second)]
-    a, b = (unpack(one["right"]) for one in pair if one)
-    found = mcnemar(a, b)
-    return found.only_a > found.only_b and found.p_value < 0.05
+def _right(records: Records, task: str, first: str, second: str) -> tuple[Marks, Marks]:
+    """Which rows each of two learners gets right."""
+    a, b = (unpack(one["right"]) for name in (first, second) if (one := known(records, task, name)))
+    return a, b
 
 
 def claim_passes(records: Records) -> list[Claim]:
@@ -110,20 +116,24 @@ def claim_passes(records: Records) -> list[Claim]:
             Claim(early, "11 of 12 tasks", NONE, UNTESTED),
         ]
     falls = {name: fall(list(some.values())) for name, some in curves.items()}
+    each = {name: [fall([one]) for one in curves[name].values()] for name in ("pa", "cw-var-kl")}
     exact, pa = curves["cw-var-exact"], curves["pa"]
-    wins = np.array([exact[task][0] < pa[task][0] for task in pa])
+    leads = np.array([exact[task][0] - pa[task][0] for task in pa])
+    wins = leads < 0
     return [
         Claim(
             gain,
             "12.4 % and 3.7 %",
-            f"{falls['pa']:.1f} % and {falls['cw-var-kl']:.1f} % over {len(pa)} tasks",
-            decide(bool(falls["pa"] > falls["cw-var-kl"])),
+            f"{falls['pa']:.1f} % and {falls['cw-var-kl']:.1f} % over {len(pa)} tasks; "
+            f"{show_p(rank_test(np.subtract(each['cw-var-kl'], each['pa'])))}",
+            order(each["cw-var-kl"], each["pa"]),
         ),
         Claim(
             early,
             "11 of 12 tasks",
-            f"{wins.sum()} of {wins.size} tasks" + _exceptions(list(pa), wins),
-            weigh(int(wins.sum()), wins.size, 11 / 12),
+            f"{wins.sum()} of {wins.size} tasks{_exceptions(list(pa), wins)}; "
+            f"{show_p(rank_test(leads))}",
+            weigh(int(wins.sum()), wins.size, 11 / 12, rank_test(leads) < SURE),
         ),
     ]
 

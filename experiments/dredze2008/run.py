@@ -21,7 +21,7 @@ from experiments.combinations import (
     show_combinations,
     show_sizes,
 )
-from experiments.combining import combine_cell
+from experiments.combining import combine_cell, grids_of
 from experiments.dredze2008.findings import (
     BATCH,
     LEARNERS_OF_TABLE,
@@ -31,8 +31,16 @@ from experiments.dredze2008.findings import (
     TABLE,
     list_claims,
 )
+from experiments.ends import show_ends
 from experiments.figures import draw_curves
-from experiments.folds import Records, collect_curves, known, make_figure, run_tables
+from experiments.folds import (
+    Records,
+    collect_curves,
+    known,
+    list_choices,
+    make_figure,
+    run_tables,
+)
 from experiments.summary import finish
 from experiments.tables import (
     LEGEND,
@@ -128,9 +136,12 @@ def main(given: list[str] | None = None) -> None:
     basis = (quick, options.seed, options.data)
     splits = list_splits(quick, options.data) if "figure2" in parts else []
     large = average_splits(
-        run_cells(splits, combine_cell, options.shared, choose_sizes(*basis), options.jobs)
+        run_cells(
+            splits, combine_cell, options.shared, choose_sizes(*basis), options.jobs, grids_of
+        )
     )
-    records = run_tables(list_cells(parts, quick), options, choose_settings(*basis))
+    settings = choose_settings(*basis)
+    records = run_tables(list_cells(parts, quick), options, settings)
 
     paper = read_figures(HERE / "paper.csv")
     found = collect(quick, records) if "table2" in parts else {}
@@ -154,6 +165,7 @@ def main(given: list[str] | None = None) -> None:
         texts["sizes"] = show_sizes(large)
         draw_combinations(output / "figure2.png", large)
     if set(parts) == set(PARTS):
+        texts["ends"] = show_ends(list_choices(records, settings["grid"]))
         claims = list_claims(paper, ours, records, large)
         write_claims(output / "claims.csv", claims)
         texts["claims"] = show_claims(claims)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from experiments.defaults.texts import find_text_copies
 from experiments.tasks import find_or_leave
 from numpy.typing import NDArray
 
@@ -76,12 +77,13 @@ class Texts:
 
 
 def load(task: Task, path: Path) -> tuple[Texts, Texts]:
-    """The training and the test set."""
+    """The training and the test set, each text once."""
     table = pyarrow.parquet.read_table(path, columns=["split", "text", task.label])
     split = np.array(table["split"].to_pylist())
     text = table["text"].combine_chunks().cast(pa.large_string())
     every = Texts(text, np.array(table[task.label].to_pylist()))
-    train, test = (every.take(np.flatnonzero(split == part)) for part in ("train", "test"))
+    kept = np.unique(find_text_copies(text.to_pylist(), split == "test"))
+    train, test = (every.take(kept[split[kept] == part]) for part in ("train", "test"))
     return train, test
 
 

@@ -52,7 +52,16 @@ from experiments.defaults.report import (
     table_noise,
     table_passes,
 )
-from experiments.defaults.texts import CHOOSING, FOLDS, TASKS, Texts, flip, hold_out, open_texts
+from experiments.defaults.texts import (
+    CHOOSING,
+    FOLDS,
+    TASKS,
+    Texts,
+    count_copies,
+    flip,
+    hold_out,
+    open_texts,
+)
 from experiments.protocol import pack, unpack
 from experiments.tables import read_figures
 
@@ -103,6 +112,23 @@ def test_tasks_are_split_and_carry_two_headers_only(news):
     assert (train.label.size, test.label.size) == (32, 16)
     assert all("Lines:" not in text for text in train.text.to_pylist())
     assert np.unique(open_texts("20news", news)[0].label).size == 6
+
+
+def test_test_texts_had_copies_among_the_training_texts(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    texts = ["Good book", "Bad film!", "good  book", "So so", "GOOD BOOK", "bad film", "fine", "ok"]
+    split = ["train", "train", "train", "test", "test", "train", "train", "test"]
+    table = pa.table({"split": split, "label": ["p", "n", "p", "n", "n", "p", "p", "p"]})
+    pyarrow.parquet.write_table(table.append_column("text", [texts]), tmp_path / "imdb.parquet")
+    train, test = open_texts("imdb", str(tmp_path))
+    assert test.text.to_pylist() == ["So so", "GOOD BOOK", "ok"]
+    assert test.label.tolist() == ["n", "n", "p"]
+    assert len(train.text) == 2
+    assert train.text.to_pylist()[1] == "fine"
+    assert count_copies("imdb", str(tmp_path)) == (8, 3, 3)
+    open_texts.cache_clear()
 
 
 def test_the_present_default_is_a_candidate():

@@ -21,10 +21,20 @@ if str(ROOT) not in sys.path:
 from experiments.cells import Cell, read_arguments, read_records, run_cells
 from experiments.combinations import average_splits, claim_combinations, claim_loss
 from experiments.combining import combine_cell
+from experiments.copies import Copies, count_copies, show_copies
 from experiments.crammer2012cw.contest import KL_AND_L2, NEWS, SIX, TEXT
+from experiments.crammer2012cw.features import measure_information, rank_features
 from experiments.crammer2012cw.findings import count_ranks
 from experiments.dredze2008.findings import TABLE
-from experiments.folds import describe_choice, judge_cell, make_figure, thin
+from experiments.folds import (
+    FEATURES,
+    LABELS,
+    describe_choice,
+    judge_cell,
+    make_figure,
+    thin,
+    unbalance,
+)
 from experiments.learners import LEARNERS, Learner, grid, show
 from experiments.protocol import judge, learn, pack, split_folds, tune, unpack
 from experiments.tables import (
@@ -43,6 +53,7 @@ from experiments.tables import (
 )
 from experiments.tasks import TASKS, MissingData, at_hand, keep_headers, load
 
+from experiments import cells as cells_module
 from experiments import tasks as tasks_module
 
 PAPERS = [ROOT / "experiments" / name for name in ("dredze2008", "crammer2012cw")]
@@ -137,10 +148,49 @@ def test_products_of_pixels(cache):
 
 
 def test_blitzers_features_are_taken_as_they_are(cache):
-    task = load("sentiment/kitchen", shared_path("amazon-processed_acl.tar.xz").parent)
+    folder = shared_path("amazon-processed_acl.tar.xz").parent
+    task = load("sentiment/kitchen", folder, copies=True)
     assert task.X.shape[0] == 2000
+    assert load("sentiment/kitchen", folder).X.shape[0] == 2000 - 22
     assert np.unique(task.y, return_counts=True)[1].tolist() == [1000, 1000]
     assert task.X.data.max() > 1, "counts"
+
+
+def test_a_test_row_has_no_copy_among_the_training_rows():
+    """534 of the 2,000 video reviews were copies of each other, spread over the folds."""
+    X = scipy.sparse.csr_matrix([[1, 0, 2], [0, 1, 0], [1, 0, 2], [1, 0, 1], [0, 1, 0], [1, 0, 2]])
+    y = np.array(["a", "b", "a", "a", "a", "a"])
+    task = tasks_module.Task(TASKS["sentiment/video"], X.astype(np.float32), y, np.zeros(6, bool))
+    once = tasks_module.drop_copies(task)
+    assert once.X.toarray().tolist() == [[1, 0, 2], [0, 1, 0], [1, 0, 1]]
+    assert once.y.tolist() == ["a", "b", "a"]
+    assert once.test.size == 3
+    found = count_copies(task)
+    assert found == Copies("sentiment/video", 6, 3, 3, 1)
+    assert "| Video (`sentiment/video`) | 6 | 3 | 50.0 % | 3 | 1 |" in show_copies([found])
+
+
+def test_the_published_scan_is_that_of_the_tasks(cache):
+    folder = shared_path("ecml2006-spam.tar.xz").parent
+    with (ROOT / "experiments" / "copies.csv").open(encoding="utf-8") as file:
+        rows = {row["task"]: row for row in csv.DictReader(file)}
+    assert int(rows["sentiment/video"]["copies"]) == 381
+    found = count_copies(load("spam/b", folder, copies=True))
+    assert (str(found.rows), str(found.dropped)) == (
+        rows["spam/b"]["rows"],
+        rows["spam/b"]["copies"],
+    )
+
+
+def test_variants_of_a_task_are_unbalanced(rows):
+    X, y = rows
+    task = tasks_module.Task(TASKS["news/talk"], X, y, np.zeros(y.size, bool))
+    few = unbalance(task, LABELS)
+    assert (few.y == "no").sum() == (y == "no").sum()
+    assert 0 < (few.y == "yes").sum() < 0.4 * (y == "yes").sum()
+    narrow = unbalance(task, FEATURES)
+    assert narrow.X.shape[0] == X.shape[0]
+    assert X.shape[1] / 2 < narrow.X.shape[1] < X.shape[1]
 
 
 # -- the protocol ------------------------------------------------------------------------------
@@ -278,7 +328,21 @@ def test_parts_are_trained_apart_and_combined(news, cache):
 
 
 def make_large(cw, pa, parts):
-    """A result of the large-scale experiment as it is averaged."""
+    """A result of the large-scale experiment as it is averaged, of four splits."""
+    one = _make_split(cw, pa, parts)
+    splits = [
+        _make_split(
+            cw + 0.1 * k,
+            pa + 0.05 * k,
+            {n: {how: x + 0.1 * k * (how == "weighted") for how, x in v.items()}
+             for n, v in parts.items()},
+        )
+        for k in (-1, 0, 0, 1)
+    ]  # fmt: skip
+    return one | {"splits": splits}
+
+
+def _make_split(cw, pa, parts):
     return {
         "rows": 100,
         "tested": 10,
@@ -316,6 +380,28 @@ def test_splits_are_averaged_and_those_without_data_left_out():
     assert found["imdb"]["curve"][-1] == (100, 91.0)
 
 
+# -- features ----------------------------------------------------------------------------------
+
+
+def test_features_are_ranked_by_what_they_say_of_the_label():
+    present, sizes = [np.array([4.0, 2.0, 0.0]), np.array([0.0, 2.0, 1.0])], [4.0, 4.0]
+    told = measure_information(present, sizes)
+    assert told[0] == pytest.approx(1.0)  # it gives the label away
+    assert told[1] == pytest.approx(0.0)  # it says nothing
+    assert told[2] == pytest.approx(0.1379253)
+    X = scipy.sparse.csr_matrix(
+        np.repeat([[3.0, 0, 1, 0, 1, 0, 0, 0], [0, 1, 0, 2, 0, 1, 1, 1]], 2, 0)
+    )
+    X[1, 2] = X[1, 4] = 0.0
+    X.eliminate_zeros()
+    task = tasks_module.Task(
+        TASKS["news/talk"], X, np.array(["a", "a", "b", "b"]), np.zeros(4, bool)
+    )
+    found = rank_features(task)
+    assert found.negative.tolist() == []  # a quarter of three features
+    assert found.positive.tolist() == [2.0]  # of five equal ones the first
+
+
 # -- cells -------------------------------------------------------------------------------------
 
 
@@ -345,6 +431,16 @@ def test_cells_resume_and_are_tried_again_only_where_data_was_missing(tmp_path):
     assert again[Cell("abc")] == found[Cell("abc")]
     assert again[Cell("more")]["value"] == 7
     assert [traces(tmp_path, name) for name in ("abc", "warning", "absent", "more")] == [0, 0, 1, 1]
+    assert len(read_records(results)) == 3
+
+
+def test_a_record_of_another_grid_or_of_older_tasks_does_not_count(tmp_path, monkeypatch):
+    results, settings = tmp_path / "cells.jsonl", {"seed": 3, "data": str(tmp_path)}
+    for values, made in (((1.0,), 1), ((1.0,), 1), ((1.0, 2.0), 2)):
+        run_cells([Cell("abc")], count, results, settings, 1, lambda cell, v=values: v)
+        assert len(read_records(results)) == made
+    monkeypatch.setattr(cells_module, "VERSION", "next")
+    run_cells([Cell("abc")], count, results, settings, 1, lambda cell: (1.0,))
     assert len(read_records(results)) == 3
 
 
