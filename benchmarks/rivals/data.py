@@ -171,10 +171,10 @@ def as_rows(split: Split, name: str, features: TextFeatures) -> Rows:
     return Rows(X, y, X_test, y_test, name, split.train.folder)
 
 
-def dense(rows: int, features: int, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray]:
+def dense(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     """Normal numbers, with labels -1 and 1 from a linear concept, a tenth of them flipped."""
     rng = np.random.default_rng(0)
     concept = rng.standard_normal(features)
     X = rng.standard_normal((rows, features)) / np.sqrt(features)
     y = np.where((X @ concept > 0) != (rng.random(rows) < 0.1), 1, -1)
-    return X.astype(dtype), y
+    return X, y

@@ -38,31 +38,29 @@ def learn(X: np.ndarray, y: np.ndarray, r: float = 1.0) -> np.ndarray:
 
 
 def full_covariance(given: dict[str, Any]) -> list[Entry]:
-    """In both kinds of number, on one thread and on as many as NumPy takes by itself."""
+    """On one thread, and on as many as NumPy takes by itself."""
     usual = max((pool["num_threads"] for pool in threadpool_info()), default=1)
     entries = []
-    for dtype in ("float64", "float32"):
-        for threads in sorted({1, usual}):
-            X, y, X_test, y_test = given[dtype]
+    for threads in sorted({1, usual}):
 
-            def run(X: Any = X, y: Any = y, threads: int = threads) -> np.ndarray:
-                with threadpool_limits(threads):  # type: ignore[no-untyped-call]
-                    return learn(X, y)
+        def run(threads: int = threads) -> np.ndarray:
+            with threadpool_limits(threads):  # type: ignore[no-untyped-call]
+                return learn(*given["train"])
 
-            def accuracy(mean: np.ndarray, X: Any = X_test, y: Any = y_test) -> float:
-                return float(np.mean(np.where(X @ mean > 0, 1, -1) == y))
+        def accuracy(mean: np.ndarray) -> float:
+            X, y = given["test"]
+            return float(np.mean(np.where(X @ mean > 0, 1, -1) == y))
 
-            entries.append(
-                Entry(
-                    f"NumPy, {dtype}, threads: {threads}",
-                    "the same update, written with @ and np.outer",
-                    run,
-                    threads=threads,
-                    accuracy=accuracy,
-                    tag=dtype,
-                    figures=partial(_memory, *given["large"][dtype]),
-                )
+        entries.append(
+            Entry(
+                f"NumPy, threads: {threads}",
+                "the same update, written with @ and np.outer",
+                run,
+                threads=threads,
+                accuracy=accuracy,
+                figures=partial(_memory, *given["large"]),
             )
+        )
     return entries
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version as installed
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -219,30 +219,24 @@ def predict(split: Split) -> list[Entry]:
 
 
 def full_covariance(given: dict[str, Any]) -> list[Entry]:
-    """AROW with a full covariance, in both kinds of number."""
-    entries = []
-    kinds: tuple[Literal["float64"], Literal["float32"]] = ("float64", "float32")
-    for dtype in kinds:
-        X, y, X_test, y_test = given[dtype]
-        make = partial(
-            AROWClassifier,
-            covariance="full",
-            fit_intercept=False,
-            dtype=dtype,
-            max_iter=1,
-            shuffle=False,
+    """AROW with a full covariance."""
+    make = partial(
+        AROWClassifier,
+        covariance="full",
+        fit_intercept=False,
+        dtype="float64",
+        max_iter=1,
+        shuffle=False,
+    )
+    return [
+        Entry(
+            "AROWClassifier, full",
+            "learns means and the covariance of all weights",
+            partial(_fit, make, *given["train"]),
+            accuracy=partial(_score, *given["test"]),
+            figures=partial(_memory, make, *given["large"]),
         )
-        entries.append(
-            Entry(
-                f"AROWClassifier, full, {dtype}",
-                "learns means and the covariance of all weights",
-                partial(_fit, make, X, y),
-                accuracy=partial(_score, X_test, y_test),
-                tag=dtype,
-                figures=partial(_memory, make, *given["large"][dtype]),
-            )
-        )
-    return entries
+    ]
 
 
 def _score(X: Any, y: Any, model: Any) -> float:

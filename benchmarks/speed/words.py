@@ -26,12 +26,12 @@ def pairs() -> dict[str, tuple[Any, Any]]:
     """scikit-learn's vectorizers and ours, set to do the same."""
     same: dict[str, Any] = {"ngram_range": (1, 2), "token_pattern": r"\w+", "binary": True}
     hashing = HashingVectorizer(n_features=2**BITS, norm=None, alternate_sign=False, **same)
-    ours = TextFeatures(ngrams=(1, 2), normalize=False)
+    ours = TextFeatures(ngrams=(1, 2), chars=None, normalize=False)
     return {
         "a column each": (CountVectorizer(**same), ours),
         f"2^{BITS} columns": (
             hashing,
-            TextFeatures(ngrams=(1, 2), normalize=False, features="hash", bits=BITS),
+            TextFeatures(ngrams=(1, 2), chars=None, normalize=False, features="hash", bits=BITS),
         ),
     }
 
