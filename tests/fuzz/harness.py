@@ -113,15 +113,13 @@ def runs_at_all(options: argparse.Namespace, number: int) -> bool:
 def run_child(fuzzer: type[Fuzzer], options: argparse.Namespace) -> None:
     """Try cases until one fails; a line of the status file is begun before each, ended after it."""
     warnings.simplefilter("ignore")
-    until = time.monotonic() + 60 * options.minutes if options.minutes else None
     with open(options.child, "w", buffering=1) as status:  # noqa: PTH123
-        trial = fuzzer(Path(options.child).parent)
+        trial = fuzzer(Path(options.child).parent)  # may compile for minutes, which do not count
+        until = time.monotonic() + 60 * options.minutes if options.minutes else None
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + SPARE, resource.RLIM_INFINITY))
         number = options.first
         while not options.cases or number < options.first + options.cases:
-            if until is not None and time.monotonic() > until:
-                break
             status.write(str(number))
             status.flush()
             faulthandler.dump_traceback_later(options.patience, exit=True)
@@ -134,3 +132,5 @@ def run_child(fuzzer: type[Fuzzer], options: argparse.Namespace) -> None:
             faulthandler.cancel_dump_traceback_later()
             status.write(f" {outcome}\n")
             number += 1
+            if until is not None and time.monotonic() > until:
+                break

@@ -33,3 +33,26 @@ def test_crafted_model_files_are_refused_or_can_be_used():
 
 def test_hostile_lines_and_damaged_tables_mean_the_same_however_they_are_read():
     fuzz("input_files.py", several(3_000, 100))
+
+
+def test_a_fuzzer_that_had_to_compile_first_failed_for_lack_of_time(tmp_path):
+    script = tmp_path / "slow_start.py"
+    script.write_text(
+        "import time\n"
+        "from harness import main\n"
+        "class SlowStart:\n"
+        "    def __init__(self, folder):\n"
+        "        time.sleep(0.2)\n"
+        "    def try_case(self, rng):\n"
+        "        return 'tried'\n"
+        "main(SlowStart, None)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), "--minutes", "0.001"],
+        env={**os.environ, "PYTHONPATH": str(FUZZERS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" tried\n")
