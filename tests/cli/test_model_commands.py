@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -326,6 +327,25 @@ def test_a_disk_that_fills_up_is_not_ignored(model, folder):
                 preexec_fn=limit,
             )
         assert (done.returncode, done.stderr) == (2, "sureline: File too large\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system cannot stop processes")
+def test_a_stopped_prediction_lost_what_a_pipe_had_not_taken(model, folder):
+    """A write into a full pipe that Ctrl-Z interrupts takes a part only, after `fg`."""
+    Path("many.csv").write_text("message\n" + "free lunch now\n" * 20_000)
+    process = subprocess.Popen(
+        command("predict", model, "many.csv", "--text", "message", "-q"),
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    lines = 0
+    with process:
+        while block := os.read(process.stdout.fileno(), 20_000):
+            lines += block.count(b"\n")
+            process.send_signal(signal.SIGSTOP)
+            process.send_signal(signal.SIGCONT)
+    assert (process.returncode, lines) == (0, 20_001)
 
 
 # -- explain -----------------------------------------------------------------------------------
