@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         load,
         merge,
     )
+    from sureline.options import Drift
 
 __all__ = [
     "AROWClassifier",
@@ -32,6 +33,7 @@ __all__ = [
     "BoxClassifier",
     "CWClassifier",
     "DataError",
+    "Drift",
     "InvalidParameter",
     "ModelFileError",
     "NHERDClassifier",
@@ -47,7 +49,13 @@ __all__ = [
     "merge",
 ]
 
-_ERRORS = {"DataError", "InvalidParameter", "ModelFileError", "SurelineError"}
+_ELSEWHERE = {
+    "DataError": "errors",
+    "Drift": "options",
+    "InvalidParameter": "errors",
+    "ModelFileError": "errors",
+    "SurelineError": "errors",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -55,8 +63,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("sureline")
-    if name in _ERRORS:
-        return getattr(import_module("sureline.errors"), name)
+    if name in _ELSEWHERE:
+        return getattr(import_module(f"sureline.{_ELSEWHERE[name]}"), name)
     if name.startswith("_"):
         raise AttributeError(f"module 'sureline' has no attribute {name!r}")
     try:

@@ -124,12 +124,19 @@ class Option:
             if isinstance(value, str) or not hasattr(value, "__iter__"):
                 return False
             return all(isinstance(word, str) for word in value)
+        if _is_settings(kind):
+            return isinstance(value, kind)
         return not _is_whole(value)  # the rest is checked where it is used
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
     """The types that a type hint allows."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _is_settings(kind: Any) -> bool:
+    """Whether a type is one of settings, a frozen dataclass."""
+    return dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined,no-any-return]
 
 
 def _is_whole(value: Any) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sureline.declaration import Flag, option
+from sureline.declaration import Flag, option, validate
 
 if TYPE_CHECKING:
     from numpy.random import RandomState
@@ -29,6 +29,45 @@ else:
 
 LONGEST = 16  # the most words or characters that make one feature
 MEMORY_LIMIT_GB = 4.0  # the default of everything that makes or opens a model
+
+# -- streams that change -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """What is done about change in a stream: in what words mean, or in what is wanted.
+
+    ``drift="auto"`` is ``Drift()``.
+
+    Parameters
+    ----------
+    false_alarms : float or None, default=1e-4
+        How often, per example, there may be an alarm while nothing changes; the true rate is
+        lower. None: there are no alarms, and no other model is ever tried.
+    memory : int, default=4
+        How many models of earlier times are kept. After an alarm they are tried, too, so that a
+        meaning that recurs is known at once. Each takes as much memory as the model.
+
+    Examples
+    --------
+    >>> from sureline import Drift, TextClassifier
+    >>> model = TextClassifier(drift=Drift(false_alarms=1e-5))
+    """
+
+    false_alarms: float | None = option(1e-4, "", low=0.0, high=1.0)
+    memory: int = option(4, "", low=0, high=64)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+DRIFT = (
+    "What is done when the stream changes that `partial_fit` and `learn_one` learn, or `fit` "
+    "with ``shuffle=False``. 'auto': an alarm is raised when the model is wrong more often than "
+    "it was; a new model and those of earlier times then learn beside it, and the one that is "
+    "right most often goes on. `changes_` lists what happened. A `Drift` has settings."
+)
+NO_DRIFT = "the model learns on as if nothing could change."
 
 # -- texts -------------------------------------------------------------------------------------
 
@@ -231,6 +270,19 @@ class TextLearningOptions:
         "what the model predicts for each text just before it learns it.",
         none="probabilities are those of the weights' distribution.",
     )
+    drift: Literal["auto"] | Drift | None = option(
+        "auto",
+        DRIFT,
+        none=NO_DRIFT,
+        flag=Flag(
+            "--drift",
+            "HOW",
+            "What is done when a stream changes, with --no-shuffle: auto, none, or settings such "
+            "as false_alarms=1e-5,memory=2. auto: where the model is wrong more often than it was, "
+            "a new model and those of earlier times learn beside it, and the one that is right "
+            "most often goes on.",
+        ),
+    )
 
 
 # -- numbers -----------------------------------------------------------------------------------
@@ -293,6 +345,7 @@ class OnlineOptions:
         "what the model predicts for each example just before it learns it, in the first pass.",
         none="probabilities are those of the weights' distribution.",
     )
+    drift: Literal["auto"] | Drift | None = option(None, DRIFT, none=NO_DRIFT)
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = option(
         None,
         "A factor on the weight of each class's examples, by label; 'balanced' gives every class "

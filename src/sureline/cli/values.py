@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
-from sureline.declaration import alternatives
+from sureline.declaration import alternatives, declared
 from sureline.errors import DataError, InvalidParameter
+from sureline.options import Drift
 
 NAMES: dict[Any, str] = {
     NoneType: "none",
@@ -17,6 +19,7 @@ NAMES: dict[Any, str] = {
     float: "a number",
     str: "text",
     tuple: "two numbers such as 1,2",
+    Drift: "settings such as false_alarms=1e-5,memory=2",
     Mapping: 'JSON such as {"spam": 2}',
 }
 
@@ -56,6 +59,8 @@ def write_value(value: Any) -> str:
         return json.dumps({str(key): weight for key, weight in value.items()})
     if isinstance(value, tuple):
         return ",".join(map(str, value))
+    if isinstance(value, Drift):
+        return ",".join(f"{name}={write_value(each)}" for name, each in asdict(value).items())
     return str(value)
 
 
@@ -100,10 +105,23 @@ def _parse(value: str, kind: Any) -> Any:
         return value.lower() == "true"
     if kind in (int, float, str):
         return kind(value)
+    if kind is Drift:
+        return _parse_drift(value)
     if get_origin(kind) is tuple:
         low, _, high = value.partition(",")
         return int(low), int(high)
     return _parse_weights(value)
+
+
+def _parse_drift(value: str) -> Drift:
+    """Settings as ``name=value,name=value``."""
+    options, given = declared(Drift), dict[str, Any]()
+    for pair in value.split(","):
+        name, _, written = (part.strip() for part in pair.partition("="))
+        if name not in options:
+            raise ValueError(value)
+        given[name] = parse_value(written, options[name].kind, f"--drift {name}")
+    return Drift(**given)
 
 
 def _parse_weights(value: str) -> dict[str, float]:

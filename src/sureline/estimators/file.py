@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Mapping
 from contextlib import nullcontext
 from copy import copy
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -29,8 +29,10 @@ from sureline.estimators.parameter_file import (
 )
 from sureline.estimators.validation import check_layout, choose_learner
 from sureline.model.compact import compact_model
+from sureline.model.drift import watch
 from sureline.model.file import Opened, read, write
 from sureline.model.linear import LinearModel
+from sureline.model.serialize.drift import drift_into, drift_parts
 from sureline.model.serialize.fields import (
     LARGEST,
     Array,
@@ -48,7 +50,7 @@ from sureline.model.serialize.labels import (
     strings_to_tensors,
 )
 from sureline.model.serialize.state import state_from_parts, state_parts
-from sureline.options import MEMORY_LIMIT_GB, OnlineOptions
+from sureline.options import MEMORY_LIMIT_GB, Drift, OnlineOptions
 
 LIMIT = declared(OnlineOptions)["memory_limit_gb"]
 
@@ -193,7 +195,7 @@ class FileMixin:
         with stored_parameters():
             learner = choose_learner(made, compact=is_compact(metadata))
         model = LinearModel(learner, math.inf, cls.__name__)
-        state_into(model, metadata, tensors, limit_gb)
+        state_into(model, metadata, tensors, limit_gb, made.drift)
         model.memory_limit_gb = made.memory_limit_gb = min(made.memory_limit_gb, limit_gb)
         made.adopt(model, whole(metadata, "n_iter", 0, LARGEST))
         made.n_features_in_ = model.state.features
@@ -229,6 +231,7 @@ def classifier_parts(
         raise ModelFileError(f"cannot save {type(estimator).__name__}: {problem}") from None
     compact = model.learner.compact
     fields, tensors = state_parts(model.state, features, expected, mapped, compact)
+    drift, others = ({}, {}) if compact else drift_parts(model, expected, mapped)
     metadata = {
         "estimator": name_of(estimator),
         "parameters": parameters_to_json(estimator),
@@ -236,8 +239,9 @@ def classifier_parts(
         "state": fields,
         "n_iter": int(estimator.n_iter_ if n_iter is None else n_iter),
         **({"compact": True} if compact else {}),
+        **({"drift": drift} if drift else {}),
     }
-    return metadata, tensors
+    return metadata, tensors | others
 
 
 def is_compact(metadata: Mapping[str, Json]) -> bool:
@@ -266,9 +270,10 @@ def state_into(
     metadata: Mapping[str, Json],
     tensors: Mapping[str, Array],
     limit_gb: float,
+    drift: Drift | Literal["auto"] | None,
     expected: int | None = None,
 ) -> None:
-    """Give a model the state and the labels of a file.
+    """Give a model the state and the labels of a file; `drift` is the parameter.
 
     `limit_gb` and `expected` are those of `state_from_parts`.
     """
@@ -277,3 +282,6 @@ def state_into(
     state = state_from_parts(model.learner.layout, fields, tensors, limit_gb, expected)
     check_labels(labels, state)
     model.publish(state, labels)
+    watch(model, None if model.learner.compact else drift)
+    if "drift" in metadata:
+        drift_into(model, member(metadata, "drift", dict), tensors, limit_gb)

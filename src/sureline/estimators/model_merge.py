@@ -31,6 +31,7 @@ FREE = (
     "class_weight",
     "memory_limit_gb",
     "n_jobs",
+    "drift",
 )
 
 

@@ -27,8 +27,10 @@ from sureline.estimators.validation import (
     fit_weights,
     stream_weights,
 )
+from sureline.features.rows import Rows
 from sureline.model.arrivals import check_characters
-from sureline.model.learner import AGAIN, NEW, Examples, Learner, Turn
+from sureline.model.drift import watch
+from sureline.model.learner import AGAIN, NEW, Examples, Floats, Learner, Turn
 from sureline.model.linear import LinearModel
 from sureline.model.merge.shards import ShardStates
 from sureline.model.outcomes import adjust_to_weights
@@ -77,6 +79,9 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
         weight = validate_weights(sample_weight, X.shape[0])
         weight = fit_weights(self, learner.rule, classes, y, weight)
         rows, rank = as_rows(X), np.arange(classes.size)
+        ordered = self.max_iter == 1 and not (self.shuffle or self.early_stopping)
+        if self.drift is not None and ordered and count_threads(self.n_jobs, name) == 1:
+            return self._fit_stream(rows, y, weight, learner, X.shape[1])
         rng = check_random_state(self.random_state)
         train, held = self._split(np.flatnonzero(weight > 0), codes, rng)
 
@@ -109,6 +114,14 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             self.validation_scores_, n_iter = accuracies, len(accuracies)
         model.publish(best, classes)
         self.adopt(model, n_iter)
+        return self
+
+    def _fit_stream(self, rows: Rows, y: Any, weight: Floats, learner: Learner, width: int) -> Self:
+        """Learn one pass in the order given, watched for change."""
+        model = LinearModel(learner, self.memory_limit_gb, type(self).__name__)
+        watch(model, self.drift)
+        model.learn(rows, y, weight, np.unique(y), width)
+        self.adopt(model, 1)
         return self
 
     def partial_fit(
@@ -172,11 +185,13 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
                 f"which set_params has changed to {learner.layout}; fit again, or change it back"
             )
         model.learner, model.memory_limit_gb = learner, self.memory_limit_gb
+        watch(model, self.drift)
         return model
 
     def adopt(self, model: LinearModel, n_iter: int) -> None:
         """Make a model the fitted one; threads that predict finish with the one before."""
         model.lock = self._lock
+        watch(model, None if model.learner.compact else self.drift)
         self.model_, self.n_iter_ = model, n_iter
 
     def _chunks(self, model: LinearModel, X: Any) -> list[Chunk]:

@@ -6,14 +6,17 @@ import math
 import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from sureline.declaration import declared
 from sureline.errors import InvalidParameter, ModelFileError
 from sureline.model.serialize.fields import Json, is_whole, member, short
 from sureline.model.serialize.labels import as_bytes
+from sureline.options import Drift
 from sureline.rules import rules
 
 DEEPEST = 6  # how deep parameters may be nested
@@ -109,6 +112,8 @@ def value_to_json(value: Any, depth: int = 0) -> Json:
         return str(value)
     if isinstance(value, bytes):
         return {"bytes": value.decode("latin-1")}
+    if isinstance(value, Drift):
+        return {"drift": asdict(value)}
     if depth < DEEPEST:
         if isinstance(value, Mapping):
             return {"mapping": [[_key(key), value_to_json(value[key], depth + 1)] for key in value]}
@@ -147,6 +152,9 @@ def value_from_json(stored: Json, depth: int = 0) -> Any:
         return tuple(value_from_json(item, depth + 1) for item in content)
     if kind == "float" and content in ("inf", "-inf", "nan"):
         return float(content)
+    if kind == "drift" and isinstance(content, dict) and set(content) <= set(declared(Drift)):
+        with stored_parameters():
+            return Drift(**content)
     if kind == "bytes" and isinstance(content, str):
         return as_bytes(content)
     if kind == "mapping" and isinstance(content, list):

@@ -18,6 +18,7 @@ from sureline.errors import InvalidParameter, show
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
+from sureline.model.drift import Change
 from sureline.model.learner import Floats
 from sureline.model.linear import INTERCEPT, LinearModel
 from sureline.model.lock import ReadWriteLock
@@ -246,6 +247,12 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
                 return classes, parts
 
     # -- what was learned ----------------------------------------------------------------------
+
+    @property
+    def changes_(self) -> list[Change]:
+        """The alarms in the stream that was learned, and what followed from each."""
+        monitor = self._fitted("changes_").monitor
+        return list(monitor.changes) if monitor else []
 
     @property
     def classes_(self) -> NDArray[Any]:

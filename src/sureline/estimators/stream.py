@@ -105,6 +105,7 @@ class StreamTrainer:
         if self._pool is None or self._pair is not None:
             self._learn(batch, labels, self._classes, turn)
             return
+        turn = turn._replace(ordered=False)  # of a shard, which has a part of the rows
         begin = 0
         for row in self._rows_of_new_classes(labels, batch):
             self._learn(batch.slice(begin, row), labels[begin:row], self._classes, turn, self._pool)

@@ -233,13 +233,26 @@ class Learner(Loops):
                 wide.last_changed[touched, :2] = state.clock
         else:
             values *= part
-        signs = np.ones_like(values)
-        signs[:, :: 1 if state.layout.covariance == "identity" and not kernel else 2] = -1.0
-        wide.table[touched, :, 0], wide.table[touched, :, 1] = signs * values, values
+        wide.table[touched, :, 0] = self._signs(state) * values
+        wide.table[touched, :, 1] = values
         if state.covariance.size:
             block = touched[:, np.newaxis], touched
             wide.covariance[(slice(0, 2), *block)] = state.covariance[(0, *block)] * part
         return wide
+
+    def swapped(self, state: State) -> State:
+        """A copy of a state of two classes that share a column, with the two classes swapped."""
+        made = state.copy()
+        made.swap()
+        made.table[:, :, 0] = made.table[:, :, 0] * self._signs(state) + 0.0  # no negative zeros
+        return made
+
+    def _signs(self, state: State) -> NDArray[Any]:
+        """For every slot of the table, the sign that it has for the other one of two classes."""
+        signs = np.ones(state.layout.slots, state.table.dtype)
+        plain = state.layout.covariance == "identity" and self.rule.kernel is None
+        signs[:: 1 if plain else 2] = -1.0
+        return signs
 
 
 def learner_of(rule: str, options: Mapping[str, Any]) -> Learner:

@@ -11,30 +11,24 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sureline.errors import DataError, InvalidParameter, show
+from sureline.errors import InvalidParameter, show
 from sureline.features.rows import Rows
-from sureline.model.arrivals import (
-    check_characters,
-    check_label_kind,
-    columns_of,
-    find_arrivals,
-)
-from sureline.model.learner import NEW, Examples, Floats, Integers, Learner, Turn, chances
+from sureline.model.drift import Monitor
+from sureline.model.learner import Floats, Learner, chances
+from sureline.model.learning import LearningMixin
 from sureline.model.lock import ReadWriteLock
-from sureline.model.outcomes import adjust_to_weights, label_sets, novelty_of, thresholds
+from sureline.model.outcomes import label_sets, novelty_of, thresholds
 from sureline.model.predictions import Counts, Labels, Predictions, reported, winners
 from sureline.model.scorer import Known, two_chances
 from sureline.model.state import State
 
-# How many nonzeros of two classes are learned or scored in about a millisecond.
-NONZEROS_PER_CHUNK = 2.0**15
 INTERCEPT = np.zeros(1, np.int64)  # the row of the constant feature
 NO_LABELS: Labels = np.zeros(0, np.int64)
 
 
-class LinearModel:
+class LinearModel(LearningMixin):
     """A linear classifier of sparse rows that learns online and keeps its uncertainty.
 
     Parameters
@@ -56,6 +50,8 @@ class LinearModel:
         The labels, sorted.
     lock : ReadWriteLock
         Readers take ``lock.read()``; learning takes ``lock.write()`` in short chunks.
+    monitor : Monitor or None
+        Watches for change in the stream that is learned, if anything does.
     """
 
     def __init__(self, learner: Learner, memory_limit_gb: float, owner: str) -> None:
@@ -63,6 +59,7 @@ class LinearModel:
         self.state = self.fresh_state(0, 0)
         self.labels = self.classes = NO_LABELS
         self.lock = ReadWriteLock()
+        self.monitor: Monitor | None = None
 
     def fresh_state(self, features: int, classes: int) -> State:
         """A state that has learned nothing, for so many features and classes."""
@@ -75,13 +72,18 @@ class LinearModel:
     def on(self, state: State, labels: Labels | None = None) -> Self:
         """A model of the same kind on another state, with the same labels unless others are given.
 
-        It has a lock of its own.
+        It has a lock of its own, and nothing watches it for change.
         """
         model = copy(self)
-        model.state, model.lock = state, ReadWriteLock()
+        model.state, model.lock, model.monitor = state, ReadWriteLock(), None
         if labels is not None:
             model.labels, model.classes = labels, np.sort(labels)
         return model
+
+    def fresh(self) -> Self:
+        """A model with the same classes and features that has learned nothing."""
+        labels = self.labels if self.labels.size > 2 else self.classes
+        return self.on(self.fresh_state(self.state.features, labels.size), labels)
 
     def padded(self, features: int) -> Self:
         """The model, or a copy with capacity for at least so many features.
@@ -124,138 +126,7 @@ class LinearModel:
         updates, mistakes, seen = self.state.counts.tolist()
         return Counts(seen, updates, mistakes)
 
-    # -- learning ------------------------------------------------------------------------------
-
-    def publish(self, state: State, labels: Labels) -> None:
-        """Make a state and the labels of its columns the current ones; within a write."""
-        self.state = state
-        if not np.array_equal(self.labels, labels):
-            self.labels, self.classes = labels, np.sort(labels)
-
-    def learn(
-        self,
-        rows: Rows,
-        y: Labels,
-        weight: Floats,
-        classes: ArrayLike | None = None,
-        features: int = 0,
-        turn: Turn = NEW,
-    ) -> None:
-        """Learn rows in order, in chunks between which others may predict.
-
-        Parameters
-        ----------
-        rows : Rows
-            The examples.
-        y : array of shape (n,)
-            Their labels. A class exists from the first row with a weight above 0 that shows it.
-        weight : float64 array of shape (n,)
-            How much each row counts; 0 leaves it out.
-        classes : array, default=None
-            Labels to know beforehand.
-        features : int, default=0
-            The capacity for features that is needed.
-        turn : Turn, default=NEW
-            Whether the rows were counted or learned before, and whether they are learned now.
-        """
-        if y.dtype.kind == "f" and (y != np.floor(y)).any():
-            wrong = y[y != np.floor(y)].tolist()[0]
-            raise DataError(f"Unknown label type: continuous numbers such as {wrong!r}")
-        self.learner.check_learns(self.owner)
-        labels = self.labels if self.fitted else y[:0]
-        named = np.setdiff1d(np.asarray(classes), labels) if classes is not None else labels[:0]
-        for known in (labels, named):
-            check_label_kind(known, y, self.owner)
-        check_characters(named, self.owner)
-        state = self.state.writeable() if self.fitted else self.fresh_state(features, 0)
-        kept = np.flatnonzero(weight > 0)
-        arrivals = find_arrivals(np.concatenate([labels, named]), y[kept])
-        check_characters([label for _, each in arrivals for label in each.tolist()], self.owner)
-        # Refused before anything is learned.
-        limit, total = self.memory_limit_gb, labels.size + named.size + len(arrivals)
-        columns = total if total > 2 else 1
-        self.learner.layout.check(features, columns, limit, self.owner)
-        state = state.with_features(features, limit, self.owner)
-        begin, late = 0, None
-        coming = [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]
-        beforehand = labels.size + named.size
-        while coming and not state.wide:  # up to the third, each class changes how to learn
-            row, label = coming[0]
-            self._learn_known(state, labels, rows, y, weight, kept[begin:row], turn, late)
-            begin, late = row, None
-            if labels.size == 2:
-                state = self.learner.widen(state, limit, self.owner)
-                break
-            labels = np.sort(np.concatenate([labels, label]))
-            if labels.size == 2:
-                swapped = labels[1] != label
-                if swapped:
-                    state.swap()
-                late = (1.0 if swapped else -1.0), int(state.counts[2])
-            # The first label of a stream could not be predicted.
-            state.counts[1] += labels.size == 1 and named.size == 0
-            del coming[0]
-        before = labels.size
-        labels = np.concatenate([labels, *(label for _, label in coming)])
-        if state.wide:
-            # Other classes begin with the row that shows them.
-            state.used = max(state.used, beforehand)
-            state = state.with_columns(labels.size, limit, self.owner)
-            for column, (row, _) in enumerate(coming, before):
-                self.learner.begin_class(state, column, -1.0, int(state.counts[2]) + row - begin)
-        self._learn_known(state, labels, rows, y, weight, kept[begin:], turn, late)
-
-    def _learn_known(
-        self,
-        state: State,
-        labels: Labels,
-        rows: Rows,
-        y: Labels,
-        weight: Floats,
-        kept: Integers,
-        turn: Turn,
-        late: tuple[float, int] | None = None,
-    ) -> None:
-        """Learn the `kept` rows, all of whose labels are among `labels`, in order.
-
-        `late` is what the second class begins with, together with its first row: nobody may see the
-        one without the other.
-        """
-        if not labels.size:
-            return
-        if not state.wide and labels.size < 2:  # one class: nothing to separate
-            with self.lock.write():
-                state.clock += kept.size
-                state.counts[2] += kept.size
-                if not turn.counted:
-                    self.learner.count(state, rows, np.zeros(y.size, np.int64), kept)
-                if self.learner.calibrated and not turn.learned:
-                    state.outcomes[0, 0] += kept.size
-                self.publish(state, labels)
-            return
-        rank = np.empty(labels.size, np.int64)
-        rank[np.argsort(labels)] = np.arange(labels.size)
-        codes = columns_of(y, labels)
-        for chunk in rows.chunks(self.chunk_size(state)):
-            begin, stop = np.searchsorted(kept, [chunk.start, chunk.stop])
-            order = kept[begin:stop] - chunk.start
-            part = rows.part(chunk.start, chunk.stop)
-            with self.lock.write():
-                if late is not None and (order.size or chunk.stop == len(rows)):
-                    self.learner.begin_class(state, 0, *late)
-                    late = None
-                if turn.learning:
-                    some = Examples(part, codes[chunk], weight[chunk], order, rank, chunk.start)
-                    self.learner.learn(state, some, turn)
-                elif not turn.counted:
-                    self.learner.count(state, part, codes[chunk], order)
-                self.publish(state, labels[: state.used] if state.wide else labels)
-
-    def end_pass(self, again: bool) -> None:
-        """Keep probabilities calibrated when a pass ends; `again` if rows were learned before."""
-        if self.is_calibrated:
-            with self.lock.write():
-                adjust_to_weights(self.learner, self.state, again)
+    # -- classes and features -------------------------------------------------------------------
 
     def forget(self, label: Any) -> None:
         """Remove a class and all that was learned of it alone."""
@@ -270,6 +141,8 @@ class LinearModel:
             )
         with self.lock.learning:
             state = self.state
+            if self.monitor is not None:
+                self.monitor.clear()
             if not state.wide:
                 state = self.learner.widen(state, self.memory_limit_gb, self.owner)
             column = self.labels.tolist().index(label)
@@ -281,14 +154,6 @@ class LinearModel:
         if self.state.features > features:
             with self.lock.write():
                 self.state = self.state.trimmed(features).copy()
-
-    def chunk_size(self, state: State) -> float:
-        """About how many nonzeros can be learned or scored in a millisecond."""
-        columns = state.table.shape[2]
-        if state.covariance.size:
-            return float(NONZEROS_PER_CHUNK**2 / (columns * state.covariance[0].size))
-        speed = 1.0 if state.layout.weighting == "nb" else 4.0
-        return float(speed * NONZEROS_PER_CHUNK / (1.0 + columns / 8.0))
 
     # -- predicting ----------------------------------------------------------------------------
 

@@ -60,12 +60,14 @@ class Turn(NamedTuple):
     """What an earlier pass has done with rows, and what happens now.
 
     `counted` and `learned` say whether an earlier pass has done so; `learning` whether this pass
-    learns the rows, or only counts them.
+    learns the rows, or only counts them; `ordered` whether they come in an order in which change
+    can be noticed.
     """
 
     counted: bool = False
     learned: bool = False
     learning: bool = True
+    ordered: bool = True
 
 
 NEW, COUNTED, AGAIN = Turn(), Turn(counted=True), Turn(counted=True, learned=True)

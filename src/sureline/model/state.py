@@ -208,6 +208,15 @@ class State:
             changed |= (variances != np.asarray(initial[1], variances.dtype)).any(axis=0)
         return changed
 
+    @property
+    def extent(self) -> int:
+        """The number of features up to the last one of which anything is known."""
+        known = self.touched()
+        if self.layout.counted:
+            known |= (self.class_counts != 0).any(axis=1)
+        rows = np.flatnonzero(known)
+        return int(rows[-1]) if rows.size else 0
+
     def swap(self) -> None:
         """Swap two classes of which nothing but counts is known."""
         self.class_counts = self.class_counts[:, ::-1].copy()

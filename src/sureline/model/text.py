@@ -108,12 +108,15 @@ class TextModel(LinearModel):
         out = single.rows(learner.dtype)
         rank = self.class_index.rank if state.wide else TWO_CLASSES
         weights = WEIGHT_ONE if weight == 1.0 else np.array([weight])
+        monitor, mistakes = self.monitor, state.counts.item(1)
         with lock.write():
             rows, entered = columns.enter(tokens, 0, self.normalize, learner.dtype, out)
             if not entered:  # for want of capacity
                 columns.reserve(tokens, 0)
                 rows, _ = columns.enter(tokens, 0, self.normalize, learner.dtype, out)
             learner.learn_one(state, rows, code, weights, rank)
+        if monitor is not None and monitor.count(1, state.counts.item(1) - mistakes):
+            monitor.act(self, rows, self.labels[code], weights)
         if columns.full:
             self.prune()
 
@@ -148,6 +151,8 @@ class TextModel(LinearModel):
             certainty = np.abs(self.learner.weights(state)[1 : count + 1]).max(axis=1)
         kept = largest(certainty, int(KEPT_SHARE * count))
         arrays, state = columns.pruned(kept), state.with_rows(kept)
+        for other in self.monitor.others() if self.monitor else ():
+            other.state = other.state.resized(count).with_rows(kept)
         with self.lock.write():
             columns.arrays, self.state = arrays, state
 

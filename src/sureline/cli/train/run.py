@@ -188,6 +188,7 @@ class Training:
             if position.rows:
                 batches = self.input.skip(batches, position)
             turn = AGAIN if number else COUNTED if plan.counts_first else NEW
+            turn = turn._replace(ordered=not plan.shuffle and choice.passes == 1)
             for batch in batches:
                 self._learn(batch, turn)
             with self.interrupt.deferred():

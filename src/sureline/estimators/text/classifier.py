@@ -43,6 +43,7 @@ from sureline.estimators.validation import (
     stream_weights,
 )
 from sureline.features.tokenizer import CHUNK_BYTES
+from sureline.model.drift import watch
 from sureline.model.learner import AGAIN, COUNT_ONLY, COUNTED, NEW, Floats
 from sureline.model.text import TextModel
 from sureline.options import TextLearningOptions, TextOptions
@@ -50,7 +51,7 @@ from sureline.options import TextLearningOptions, TextOptions
 # The parameters that what is learned depends on, besides those of the estimator.
 FIXED: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS, "calibration")
 # Parameters of the estimator that TextClassifier has itself.
-REPLACED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration")
+REPLACED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration", "drift")
 
 
 def default_estimator() -> OnlineClassifier:
@@ -91,7 +92,7 @@ class TextClassifier(
         "The online classifier that learns the weights. None is "
         "``AROWClassifier(r='auto', scheme='one-vs-rest')``; an estimator that is given has its "
         "own defaults, such as r=1 and scheme='sequential'. Its `max_iter`, `shuffle`, "
-        "`random_state`, `n_jobs` and `calibration` are not used: these here are.",
+        "`random_state`, `n_jobs`, `calibration` and `drift` are not used: these here are.",
         positional=True,
     )
 
@@ -153,9 +154,11 @@ class TextClassifier(
             choice = self._choose_passes(LabelledTexts(texts, y, weight), rng, pair)
             if self.counts_first:
                 TextPipeline(model, texts, y, weight, classes, COUNT_ONLY).run(pair)
+            in_order = not self.shuffle and choice.passes == 1 and pool.threads <= 2
             for number in range(choice.passes):
                 order = rng.permutation(len(texts)) if self.shuffle else np.arange(len(texts))
                 turn = AGAIN if number else COUNTED if self.counts_first else NEW
+                turn = turn._replace(ordered=in_order)
                 if pool.threads > 2:
                     shards.learn_texts(texts, y, weight, classes, turn, order=order)
                     shards.merge()
@@ -246,6 +249,8 @@ class TextClassifier(
         codes = model.class_index.codes
         if len(codes) < 2 or self._options() != self.fitted_options:
             return None
+        if self.drift is not self.fitted_drift:
+            return None
         try:
             return codes.get(label)
         except TypeError:  # not a label
@@ -287,6 +292,7 @@ class TextClassifier(
         columns, limit = self.empty_columns(naming=True), estimator.memory_limit_gb
         model = TextModel(learner, tokenizer, columns, normalize, limit)
         model.lock = self._lock
+        watch(model, self.drift)
         return estimator, model
 
     def resolved_weighting(self, estimator: OnlineClassifier) -> str | None:
@@ -316,15 +322,16 @@ class TextClassifier(
             )
         check_stream_parameters(estimator)
         weight = stream_weights(estimator, model.learner.rule, y, weight)
-        if first:
-            self.adopt(estimator, model, 1)
+        if first or self.drift is not self.fitted_drift:
+            self.adopt(estimator, model, 1 if first else self.n_iter_)
         return model, weight
 
     def adopt(self, estimator: OnlineClassifier, model: TextModel, n_iter: int) -> None:
         """Make a model the fitted one, with the estimator that describes how it learns."""
         model.lock = self._lock
+        watch(model, None if model.learner.compact else self.drift)
         self.estimator_, self.model_, self.n_iter_ = estimator, model, n_iter
-        self.fitted_options = self._options()
+        self.fitted_options, self.fitted_drift = self._options(), self.drift
 
     # -- inside --------------------------------------------------------------------------------
 

@@ -50,7 +50,8 @@ class TextFileMixin(FileMixin):
         cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array], limit_gb: float
     ) -> Self:
         """The classifier whose file has these metadata and tensors; it may take so much memory."""
-        older = {"weighting": None, "calibration": None}  # files from before these existed
+        # Files from before these existed.
+        older = {"weighting": None, "calibration": None, "drift": None}
         parameters = {**older, **member(metadata, "parameters", dict)}
         classifier: Any = parameters_from_json(cls, parameters)
         with stored_parameters():
@@ -68,7 +69,7 @@ class TextFileMixin(FileMixin):
             weighting = classifier.resolved_weighting(estimator)
             learner = choose_learner(estimator, weighting, normalize, compact)
         model = TextModel(learner, tokenizer, columns, normalize, np.inf)
-        state_into(model, stored, tensors, limit_gb, fixed_width(columns))
+        state_into(model, stored, tensors, limit_gb, classifier.drift, fixed_width(columns))
         limit_gb = min(estimator.memory_limit_gb, limit_gb)
         model.memory_limit_gb = estimator.memory_limit_gb = limit_gb
         expected = columns.features + isinstance(columns, Vocabulary)

@@ -1,0 +1,254 @@
+"""How the fitted model learns: rows in order, in chunks between which others may predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sureline.errors import DataError
+from sureline.features.rows import Rows
+from sureline.model.arrivals import (
+    check_characters,
+    check_label_kind,
+    columns_of,
+    find_arrivals,
+)
+from sureline.model.drift import Monitor
+from sureline.model.learner import NEW, Examples, Floats, Integers, Learner, Turn
+from sureline.model.lock import ReadWriteLock
+from sureline.model.outcomes import adjust_to_weights
+from sureline.model.predictions import Labels
+from sureline.model.state import State
+
+if TYPE_CHECKING:
+    from sureline.model.linear import LinearModel
+
+# How many nonzeros of two classes are learned or scored in about a millisecond.
+NONZEROS_PER_CHUNK = 2.0**15
+
+
+class LearningMixin:
+    """What `LinearModel` learns, and how others can predict meanwhile."""
+
+    learner: Learner
+    memory_limit_gb: float
+    owner: str
+    state: State
+    labels: Labels
+    classes: Labels
+    lock: ReadWriteLock
+    monitor: Monitor | None
+
+    if TYPE_CHECKING:
+
+        @property
+        def fitted(self) -> bool: ...  # noqa: D102
+
+        @property
+        def is_calibrated(self) -> bool: ...  # noqa: D102
+
+        def fresh_state(self, features: int, classes: int) -> State: ...  # noqa: D102
+
+    def publish(self, state: State, labels: Labels) -> None:
+        """Make a state and the labels of its columns the current ones; within a write."""
+        self.state = state
+        if not np.array_equal(self.labels, labels):
+            self.labels, self.classes = labels, np.sort(labels)
+
+    def learn(
+        self,
+        rows: Rows,
+        y: Labels,
+        weight: Floats,
+        classes: ArrayLike | None = None,
+        features: int = 0,
+        turn: Turn = NEW,
+    ) -> None:
+        """Learn rows in order, in chunks between which others may predict.
+
+        Parameters
+        ----------
+        rows : Rows
+            The examples.
+        y : array of shape (n,)
+            Their labels. A class exists from the first row with a weight above 0 that shows it.
+        weight : float64 array of shape (n,)
+            How much each row counts; 0 leaves it out.
+        classes : array, default=None
+            Labels to know beforehand.
+        features : int, default=0
+            The capacity for features that is needed.
+        turn : Turn, default=NEW
+            Whether the rows were counted or learned before, and whether they are learned now.
+        """
+        first = self._learn(rows, y, weight, classes, features, turn, 0)
+        while first < len(rows):  # the monitor has made another model the current one
+            rest = rows.part(first, len(rows)), y[first:], weight[first:]
+            first += self._learn(*rest, None, features, turn, first)
+
+    def _learn(
+        self,
+        rows: Rows,
+        y: Labels,
+        weight: Floats,
+        classes: ArrayLike | None,
+        features: int,
+        turn: Turn,
+        first: int,
+    ) -> int:
+        """Learn rows until another model becomes the current one; return how many were learned.
+
+        The caller has learned `first` rows before these, for messages.
+        """
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            wrong = y[y != np.floor(y)].tolist()[0]
+            raise DataError(f"Unknown label type: continuous numbers such as {wrong!r}")
+        self.learner.check_learns(self.owner)
+        labels = self.labels if self.fitted else y[:0]
+        named = np.setdiff1d(np.asarray(classes), labels) if classes is not None else labels[:0]
+        for known in (labels, named):
+            check_label_kind(known, y, self.owner)
+        check_characters(named, self.owner)
+        state = self.state.writeable() if self.fitted else self.fresh_state(features, 0)
+        kept = np.flatnonzero(weight > 0)
+        arrivals = find_arrivals(np.concatenate([labels, named]), y[kept])
+        check_characters([label for _, each in arrivals for label in each.tolist()], self.owner)
+        # Refused before anything is learned.
+        limit, total = self.memory_limit_gb, labels.size + named.size + len(arrivals)
+        columns = total if total > 2 else 1
+        self.learner.layout.check(features, columns, limit, self.owner)
+        state = state.with_features(features, limit, self.owner)
+        begin, late = 0, None
+        coming = [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]
+        beforehand = labels.size + named.size
+        while coming and not state.wide:  # up to the third, each class changes how to learn
+            row, label = coming[0]
+            some = kept[begin:row]
+            done = self._learn_known(state, labels, rows, y, weight, some, turn, first, late)
+            if done < len(rows):
+                return done
+            begin, late = row, None
+            if labels.size == 2:
+                state = self.learner.widen(state, limit, self.owner)
+                break
+            labels = np.sort(np.concatenate([labels, label]))
+            if labels.size == 2:
+                swapped = labels[1] != label
+                if swapped:
+                    state.swap()
+                late = (1.0 if swapped else -1.0), int(state.counts[2])
+            # The first label of a stream could not be predicted.
+            state.counts[1] += labels.size == 1 and named.size == 0
+            del coming[0]
+        before = labels.size
+        labels = np.concatenate([labels, *(label for _, label in coming)])
+        if state.wide:
+            # Other classes begin with the row that shows them.
+            state.used = max(state.used, beforehand)
+            state = state.with_columns(labels.size, limit, self.owner)
+            for column, (row, _) in enumerate(coming, before):
+                self.learner.begin_class(state, column, -1.0, int(state.counts[2]) + row - begin)
+        return self._learn_known(state, labels, rows, y, weight, kept[begin:], turn, first, late)
+
+    def _learn_known(
+        self,
+        state: State,
+        labels: Labels,
+        rows: Rows,
+        y: Labels,
+        weight: Floats,
+        kept: Integers,
+        turn: Turn,
+        first: int,
+        late: tuple[float, int] | None = None,
+    ) -> int:
+        """Learn the `kept` rows, whose labels are among `labels`, in order, as `_learn` does.
+
+        `late` is what the second class begins with, together with its first row: nobody may see the
+        one without the other.
+        """
+        if not labels.size:
+            return len(rows)
+        if not state.wide and labels.size < 2:  # one class: nothing to separate
+            with self.lock.write():
+                state.clock += kept.size
+                state.counts[2] += kept.size
+                if not turn.counted:
+                    self.learner.count(state, rows, np.zeros(y.size, np.int64), kept)
+                if self.learner.calibrated and not turn.learned:
+                    state.outcomes[0, 0] += kept.size
+                self.publish(state, labels)
+            return len(rows)
+        rank = np.empty(labels.size, np.int64)
+        rank[np.argsort(labels)] = np.arange(labels.size)
+        codes = columns_of(y, labels)
+        watched = turn.learning and turn.ordered and not turn.learned
+        monitor = self.monitor if watched else None
+        for chunk, order in _pieces(rows, kept, self.chunk_size(state), monitor):
+            part, mistakes = rows.part(chunk.start, chunk.stop), state.counts.item(1)
+            with self.lock.write():
+                if late is not None and (order.size or chunk.stop == len(rows)):
+                    self.learner.begin_class(state, 0, *late)
+                    late = None
+                if turn.learning:
+                    before = first + chunk.start
+                    some = Examples(part, codes[chunk], weight[chunk], order, rank, before)
+                    self.learner.learn(state, some, turn)
+                elif not turn.counted:
+                    self.learner.count(state, part, codes[chunk], order)
+                self.publish(state, labels[: state.used] if state.wide else labels)
+            if monitor is not None and order.size:
+                due = monitor.count(order.size, state.counts.item(1) - mistakes)
+                if due and monitor.act(
+                    cast("LinearModel", self), part, y[chunk], _only(weight[chunk], order)
+                ):
+                    return int(chunk.stop)
+        return len(rows)
+
+    def know(self, labels: Labels) -> None:
+        """Know these labels, too, from now on."""
+        if np.setdiff1d(labels, self.labels).size:
+            empty = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, self.learner.dtype)
+            self.learn(Rows(*empty), labels[:1], np.zeros(1), classes=labels)
+
+    def end_pass(self, again: bool) -> None:
+        """Keep probabilities calibrated when a pass ends; `again` if rows were learned before."""
+        if self.is_calibrated:
+            with self.lock.write():
+                adjust_to_weights(self.learner, self.state, again)
+
+    def chunk_size(self, state: State) -> float:
+        """About how many nonzeros can be learned or scored in a millisecond."""
+        columns = state.table.shape[2]
+        if state.covariance.size:
+            return float(NONZEROS_PER_CHUNK**2 / (columns * state.covariance[0].size))
+        speed = 1.0 if state.layout.weighting == "nb" else 4.0
+        return float(speed * NONZEROS_PER_CHUNK / (1.0 + columns / 8.0))
+
+
+def _only(weight: Floats, order: Integers) -> Floats:
+    """The weights of the rows named by `order`, and 0 for others."""
+    made = np.zeros_like(weight)
+    made[order] = weight[order]
+    return made
+
+
+def _pieces(
+    rows: Rows, kept: Integers, size: float, monitor: Monitor | None
+) -> Iterator[tuple[slice, Integers]]:
+    """Consecutive rows that are learned at once, and which of these are `kept`.
+
+    They have about `size` nonzeros at most, and end where a block of the monitor ends.
+    """
+    for chunk in rows.chunks(size):
+        start = chunk.start
+        begin, stop = np.searchsorted(kept, [start, chunk.stop]).tolist()
+        while monitor is not None and stop - begin > monitor.room:
+            last = begin + monitor.room
+            end = int(kept[last - 1]) + 1
+            yield slice(start, end), kept[begin:last] - start
+            start, begin = end, last
+        yield slice(start, chunk.stop), kept[begin:stop] - start
