@@ -136,7 +136,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 def _is_settings(kind: Any) -> bool:
     """Whether a type is one of settings, a frozen dataclass."""
-    return dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined,no-any-return]
+    return dataclasses.is_dataclass(kind) and bool(vars(kind)["__dataclass_params__"].frozen)
 
 
 def _is_whole(value: Any) -> bool:

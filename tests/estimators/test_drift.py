@@ -93,13 +93,17 @@ def test_the_words_that_moved_are_named_with_their_classes():
 
 @pytest.mark.parametrize(("rule", "covariance"), CASES)
 def test_every_rule_follows_a_flip(rule, covariance):
+    """Rules that follow a flip by themselves raise no alarm, so the accuracy is what counts."""
     n = several(4000, 1500, 600)
-    X, y = rows_that_flip(n, n // 2)
-    model = make(rule, covariance, drift="auto").partial_fit(X, y)
-    fresh = make(rule, covariance).partial_fit(X[n // 2 :], y[n // 2 :])
     X, y = rows_that_flip(n + 500, n // 2)
-    assert model.score(X[n:], y[n:]) > 0.95 * fresh.score(X[n:], y[n:])
-    assert [change.model for change in model.changes_] != []
+    later = slice(n // 2, n)
+    watched = make(rule, covariance, drift="auto").partial_fit(X[:n], y[:n])
+    alone = make(rule, covariance).partial_fit(X[:n], y[:n])
+    fresh = make(rule, covariance).partial_fit(X[later], y[later])
+    found, without, best = (each.score(X[n:], y[n:]) for each in (watched, alone, fresh))
+    assert found >= min(0.95 * best, without)
+    if without < 0.9 * best:
+        assert watched.changes_[0].model in ("new", "swapped")
 
 
 def test_nothing_is_done_where_nothing_changes():
@@ -123,26 +127,34 @@ def test_false_alarms_are_rarer_than_stated():
     assert len(model.changes_) < n * 1e-4
 
 
-def test_the_statistic_reaches_its_threshold_as_seldom_as_stated():
-    rate, n = 1e-3, several(200_000, 20_000)
-    rng = np.random.default_rng(1)
+class Still:
+    """What stands for a model in a monitor that only counts."""
 
-    class Still:
-        """A model in whose place no other is tried."""
+    classes = np.arange(2)
 
-        classes = np.arange(2)
+
+class Counter(Monitor):
+    """A monitor that counts alarms, and tries no model."""
 
     alarms = 0
-    monitor = Monitor(Drift(false_alarms=rate))
-    monitor._begin = lambda model, rarity: monitor._forget_evidence(monitor.rows, monitor.mistakes)
-    begun = monitor._begin
-    for _ in range(n):
-        before = monitor.evidence
-        if monitor.count(1, int(rng.random() < 0.1)):
-            monitor.act(Still(), None, None, None)
-        alarms += monitor.evidence is not before
-    assert begun is monitor._begin
-    assert 0 < alarms < n * rate
+
+    def _begin(self, model, rarity):
+        self.alarms += 1
+        self._forget_evidence(self.rows, self.mistakes)
+
+    def see(self, mistakes):
+        for wrong in mistakes.tolist():
+            if self.count(1, int(wrong)):
+                self.act(Still(), None, None, None)
+        return self.alarms
+
+
+def test_alarms_are_as_rare_as_stated_and_soon_where_something_changes():
+    rng, n, rate = np.random.default_rng(1), several(400_000, 40_000), 1e-3
+    monitor = Counter(Drift(false_alarms=rate))
+    assert monitor.see(rng.random(n) < 0.1) < n * rate
+    before = monitor.alarms
+    assert monitor.see(rng.random(400) < 0.5) > before
 
 
 # -- promises ----------------------------------------------------------------------------------
@@ -195,7 +207,7 @@ def test_shuffled_texts_raise_no_alarm():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("stop", [PERIOD // 2, PERIOD + 40, 2 * PERIOD + 50])
+@pytest.mark.parametrize("stop", [PERIOD // 2, PERIOD + 12, PERIOD + 40, 2 * PERIOD + 50])
 def test_a_saved_stream_goes_on_as_it_would_have(classes, stop, tmp_path):
     texts, labels = changing(classes)
     whole = TextClassifier().partial_fit(texts, labels)
@@ -209,10 +221,12 @@ def test_a_saved_stream_goes_on_as_it_would_have(classes, stop, tmp_path):
     assert everything(copied) == everything(whole)
 
 
-def test_a_trial_is_under_way_in_a_test_of_saving():
-    texts, labels = changing(3)
-    model = TextClassifier().partial_fit(texts[: PERIOD + 40], labels[: PERIOD + 40])
-    assert model.model_.monitor.trial is not None
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_trial_is_under_way_in_a_test_of_saving(classes):
+    texts, labels = changing(classes)
+    stops = (PERIOD + 12, PERIOD + 40)
+    models = [TextClassifier().partial_fit(texts[:stop], labels[:stop]) for stop in stops]
+    assert any(model.model_.monitor.trial is not None for model in models)
 
 
 def test_settings_are_saved(tmp_path):

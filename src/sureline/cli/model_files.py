@@ -11,9 +11,17 @@ from sureline.errors import ModelFileError
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.file import restore
 from sureline.estimators.validation import settings_of
+from sureline.model.drift import Change
 from sureline.model.file import read, verify
 
 SHOWN = 8  # so many classes are named
+MOVED = 3  # so many features that moved are named
+WENT_ON = {
+    "new": "a new model is right more often and goes on",
+    "earlier": "a model of an earlier time is right more often and goes on",
+    "swapped": "the model is right more often with its two classes swapped and so goes on",
+    "same": "no other model was right more often, so it goes on",
+}
 
 
 def open_model(path: str, memory: Given, verified: bool = False) -> tuple[Any, dict[str, Any]]:
@@ -65,3 +73,24 @@ def enumerate_classes(classes: Sequence[Any]) -> str:
     words = [show_label(each) for each in classes[:SHOWN]]
     more = len(classes) - len(words)
     return f"{len(classes)}: {', '.join(words)}" + (f" and {more} more" if more > 0 else "")
+
+
+def describe_change(change: Change) -> str:
+    """What has changed in a stream, in a sentence."""
+    words = [describe_moved(*each) for each in change.moved[:MOVED]]
+    more = len(change.moved) - len(words)
+    words += [f"{more} more"] if more else []
+    return (
+        f"change at example {change.at:,} (by chance once in {show_rarity(change.rarity)} examples "
+        f"at most): {WENT_ON[change.model]}" + (f"; moved: {', '.join(words)}" if words else "")
+    )
+
+
+def show_rarity(examples: float) -> str:
+    """Once in how many examples, in words."""
+    return f"{round(examples):,}" if examples < 1e9 else "a billion or more"
+
+
+def describe_moved(feature: str, before: Any, after: Any) -> str:
+    """Which class a feature indicated before a change, and which one it indicates now."""
+    return f"{feature!r} from {show_label(before)} to {show_label(after)}"

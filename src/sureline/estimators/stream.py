@@ -26,6 +26,7 @@ from sureline.estimators.text.passes import Choice, LabelledTexts, choose_passes
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_stream_parameters, stream_weights
 from sureline.features.rows import Rows
+from sureline.model.drift import Change
 from sureline.model.learner import COUNT_ONLY, NEW, Turn
 from sureline.model.linear import LinearModel
 from sureline.model.predictions import Counts, Predictions
@@ -59,6 +60,16 @@ class StreamTrainer:
         self._shards: Shards[Any] | None = None
         self._named = None if classes is None else list(classes)
         self._classes: NDArray[Any] | None = as_labels(list(labels)) if labels else None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows are learned in their order, rather than in shards."""
+        return self._pool is None or self._pair is not None
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes in the stream so far."""
+        return self.classifier.changes_ if self._fitted else []
 
     @property
     def in_round(self) -> bool:
@@ -102,7 +113,7 @@ class StreamTrainer:
         if not len(batch):
             return
         labels = self._known_labels(batch)
-        if self._pool is None or self._pair is not None:
+        if self.ordered:
             self._learn(batch, labels, self._classes, turn)
             return
         turn = turn._replace(ordered=False)  # of a shard, which has a part of the rows

@@ -241,7 +241,7 @@ def test_every_combination_learns_the_same_each_time(rule, covariance, scheme):
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_several_threads_answer_what_one_does(classes, monkeypatch):
-    monkeypatch.setattr(sureline.model.linear, "NONZEROS_PER_CHUNK", 100.0)
+    monkeypatch.setattr(sureline.model.learning, "NONZEROS_PER_CHUNK", 100.0)
     monkeypatch.setattr(sureline.estimators.text.prediction, "CHUNK_BYTES", 400)
     X, y = examples(classes)
     texts, labels = (TEXTS, LABELS) if classes == 2 else topics()

@@ -8,10 +8,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sureline.cli.controls import show_label
-from sureline.cli.model_files import enumerate_classes
+from sureline.cli.model_files import WENT_ON, describe_moved, enumerate_classes, show_rarity
 from sureline.cli.screen import grid, indented, listing, megabytes, named_values, percent
 
 STRONG = "bold"
+CHANGES = 5  # so many changes are shown
 CLASSES = 20  # of so many classes the features are listed
 
 
@@ -20,6 +21,8 @@ def render(results: dict[str, Any]) -> RenderableType:
     sections: list[RenderableType] = [*_file(results), "", *_model(results)]
     if results["texts"]:
         sections += ["", *_parameters("Features of texts", results["texts"])]
+    if results["changes"]:
+        sections += ["", *_changes(results["changes"])]
     if results["checkpoint"]:
         sections += ["", *_checkpoint(results["checkpoint"])]
     sections += ["", *_tensors(results["tensors"])]
@@ -108,6 +111,24 @@ def _checkpoint(run: dict[str, Any]) -> list[RenderableType]:
             "inputs": ", ".join(inputs),
         },
     )
+
+
+def _changes(changes: list[dict[str, Any]]) -> list[RenderableType]:
+    """What changed in the stream, the last first."""
+    sections: list[RenderableType] = []
+    title = Text("Changes in the stream", STRONG)
+    if len(changes) > CHANGES:
+        title.append(f": the last {CHANGES} of {len(changes):,}", "not bold")
+    for each in reversed(changes[-CHANGES:]):
+        table = grid()
+        table.add_row("at example", f"{each['at']:,}, decided at {each['decided']:,}")
+        table.add_row("by chance", f"once in {show_rarity(each['rarity'])} examples, at most")
+        table.add_row("since then", WENT_ON[each["model"]])
+        moved = [describe_moved(**feature) for feature in each["moved"]]
+        if moved:
+            table.add_row("moved", Text(", ".join(moved)))
+        sections += ["", indented(table)] if sections else [indented(table)]
+    return [title, *sections]
 
 
 def _tensors(tensors: list[dict[str, Any]]) -> list[RenderableType]:

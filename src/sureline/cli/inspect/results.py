@@ -13,6 +13,7 @@ from sureline.cli.model_files import columns_of, describe_model, open_model
 from sureline.estimators import BoxClassifier, TextClassifier
 from sureline.estimators.parameter_file import parameters_from_json
 from sureline.estimators.stream import count_features
+from sureline.model.drift import Change
 from sureline.model.explanation import FeatureWeight
 from sureline.model.file import read, verify
 
@@ -24,6 +25,7 @@ STEERING = (
     "early_stopping",
     "validation_fraction",
     "n_iter_no_change",
+    "drift",
 )
 
 
@@ -57,6 +59,7 @@ def collect_results(path: str, top: int, check: bool, memory: Given) -> dict[str
         "mistakes": model.n_mistakes_ if counted else None,
         "merged": int(model.model_.state.merged) if counted else 1,
         "compact": counted and model.model_.learner.compact,
+        "changes": [_change(each) for each in model.changes_] if counted else [],
         "columns": columns_of(notes),
         "checkpoint": _run(notes.get("run")),
         "tensors": [
@@ -101,6 +104,11 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _change(change: Change) -> dict[str, Any]:
+    moved = [{name: _as_json(v) for name, v in each._asdict().items()} for each in change.moved]
+    return {**change._asdict(), "moved": moved}
 
 
 def _run(run: Any) -> dict[str, Any] | None:

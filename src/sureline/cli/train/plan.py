@@ -125,6 +125,8 @@ class Plan:
                 f"{given[0]} cannot be combined with --continue: the model keeps its rule and its "
                 "features; leave it out, or train a new model"
             )
+        if self.drift is not None and self.watches:
+            self._check_order()
         classes = self.classes
         if classes is not None and ("" in classes or len(set(classes)) != len(classes)):
             raise InvalidParameter(
@@ -141,6 +143,34 @@ class Plan:
     def decides(self) -> bool:
         """Whether the rows decide how many passes are made; else "auto" means one."""
         return self.passes == "auto" and self.shuffle and self.rule.continued is None
+
+    @property
+    def drift(self) -> Any:
+        """What is done when the stream changes."""
+        return self.learning.values["drift"]
+
+    @property
+    def watches(self) -> bool:
+        """Whether it was said what is done when the stream changes."""
+        return "drift" in self.learning.changed
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows are learned once, in their order, so that change can be noticed."""
+        return not self.shuffle and self.passes in (1, "auto")
+
+    def _check_order(self) -> None:
+        """Refuse to look for change where there is no order."""
+        if self.shuffle:
+            raise InvalidParameter(
+                "--drift is about rows in their order, but they are shuffled; give --no-shuffle, "
+                "too, or leave it out"
+            )
+        if not self.ordered:
+            raise InvalidParameter(
+                f"--drift is about rows that are learned once, but --passes is {self.passes}; "
+                "leave out one of them"
+            )
 
     @property
     def seed(self) -> int:
@@ -213,6 +243,7 @@ class Plan:
             "classes": self.classes,
             "continue": None if self.rule.continued is None else _checksum(self.rule.continued),
             **({"count_first": True} if self.counts_first else {}),
+            **({"drift": repr(self.drift)} if self.watches else {}),
             # Checkpoints end rounds, so that what several jobs learn depends on where they are.
             **(several if self.jobs > 1 else {}),
         }

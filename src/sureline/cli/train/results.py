@@ -31,6 +31,7 @@ def collect_results(training: Training, trainer: StreamTrainer) -> dict[str, Any
         "updates": counts.updates,
         "mistakes": counts.mistakes,
         "progressive_error": mistakes / seen if seen else None,
+        "changes": len(trainer.changes),
         "seconds": round(training.seconds, 3),
     }
 
@@ -52,4 +53,6 @@ def render(results: dict[str, Any]) -> Table:
     if results["progressive_error"] is not None:
         when = "just before learning each example" + (" in the first pass" if several else "")
         rows["error"] = f"{100 * results['progressive_error']:.2f}% {when}"
+    if results["changes"]:
+        rows["changes"] = f"{results['changes']:,} in the stream; inspect shows them"
     return named_values(rows, "bold")

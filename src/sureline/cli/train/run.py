@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sureline.cli.model_files import open_model
+from sureline.cli.model_files import describe_change, open_model
 from sureline.cli.paths import check_place
 from sureline.cli.screen import say
 from sureline.cli.settings import is_balanced, set_class_weights
@@ -31,6 +31,7 @@ from sureline.estimators.file import save
 from sureline.estimators.stream import StreamTrainer, choose_passes_for
 from sureline.estimators.text.passes import Choice
 from sureline.estimators.validation import balanced_weights
+from sureline.model.drift import Change
 from sureline.model.learner import AGAIN, COUNTED, NEW, Turn
 from sureline.model.predictions import Counts
 
@@ -61,6 +62,8 @@ class Training:
                     "partial_fit, which it has with solver='comid'"
                 )
             self.loaded.model_.learner.check_learns(f"--continue {plan.rule.continued}")
+            if plan.watches:
+                self.loaded.set_params(drift=plan.drift)
         else:
             self.settings.check()
         model = self.settings.text_model if self.loaded is None else self.loaded
@@ -125,8 +128,14 @@ class Training:
             say(note)
 
     def _learn_into(self, model: Any, labels: Sequence[Any] = ()) -> StreamTrainer:
-        self.stream = StreamTrainer(model, self.plan.classes, labels, self.jobs)
-        return self.stream
+        self.stream = stream = StreamTrainer(model, self.plan.classes, labels, self.jobs)
+        if self.plan.drift is not None and self.plan.watches and not stream.ordered:
+            raise InvalidParameter(
+                f"--drift is about rows in their order, but with --jobs {self.jobs} each thread "
+                "learns a part of them; leave out one of them"
+                + (", or give --jobs 2" if isinstance(model, TextClassifier) else "")
+            )
+        return stream
 
     def _stream_for(self, batch: Batch) -> StreamTrainer:
         """The stream into the model; the first rows determine whether it takes texts."""
@@ -188,7 +197,7 @@ class Training:
             if position.rows:
                 batches = self.input.skip(batches, position)
             turn = AGAIN if number else COUNTED if plan.counts_first else NEW
-            turn = turn._replace(ordered=not plan.shuffle and choice.passes == 1)
+            turn = turn._replace(ordered=plan.ordered)
             for batch in batches:
                 self._learn(batch, turn)
             with self.interrupt.deferred():
@@ -214,7 +223,9 @@ class Training:
             part = batch if stop - start == len(batch) else batch.slice(start, stop)
             with self.interrupt.deferred():
                 stream = self._stream_for(part)
+                before = len(stream.changes)
                 stream.learn(part, turn)
+                self._say_changes(stream.changes[before:])
                 position.rows += len(part)
                 position.examples += len(part)
                 if position.examples == next_point(position.examples - 1):
@@ -227,6 +238,11 @@ class Training:
             self._bytes += part.text.nbytes if part.text is not None else part.nbytes
             self.progress.update(self._status(stream))
             start = stop
+
+    def _say_changes(self, changes: Sequence[Change]) -> None:
+        """Say what has changed in the stream, when it is known."""
+        for change in changes:
+            self._say(describe_change(change))
 
     def _rows_to_next_stop(self) -> int:
         """How many rows may be learned in one go."""
