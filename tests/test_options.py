@@ -51,6 +51,8 @@ def another(option: Option) -> Any:
         return 2
     if option.name == "max_features":
         return 1000
+    if option.name == "drift":
+        return options.Drift(memory=2)
     if option.default == "auto" and int in option.kinds:
         return 3
     kind = option.kinds[0]
@@ -75,6 +77,7 @@ def another_choice(option: Option) -> Any:
 def test_every_group_of_options_is_walked():
     groups = {each for each in vars(options).values() if dataclasses.is_dataclass(each)}
     bases = {base for group in OWNERS for base in group.__mro__}
+    groups -= {options.Drift}  # the settings of an option
     assert {each for each in groups if each.__module__ == options.__name__} <= bases
 
 
@@ -192,6 +195,8 @@ def test_the_command_line_passes_the_value_on(group, option, tmp_path):
     if option.name == "stop_words":
         words[1] = str(tmp_path / "stops.txt")
         Path(words[1]).write_text("the\n")
+    if option.name == "drift":
+        words.append("--no-shuffle")
     model = str(tmp_path / "m.sureline")
     arguments = ["train", str(tmp_path / "rows.csv"), "-q", "-o", model, *words]
     result = CliRunner().invoke(build_app(), arguments)

@@ -107,6 +107,7 @@ NOT_DISTRIBUTED = (
     "n_iter_no_change",
     "n_jobs",
     "class_weight",
+    "drift",
 )
 
 ONLINE: dict[str, Option] = {**declared(CovarianceOptions), **declared(OnlineOptions)}

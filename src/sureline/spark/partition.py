@@ -48,7 +48,8 @@ class PartitionTask:
         """Learn the rows of a partition in order, and emit rows to be summed."""
         start = self.start.value
         model = copy.deepcopy(start)
-        trainer, turn = StreamTrainer(model), AGAIN if self.again else NEW
+        trainer = StreamTrainer(model)
+        turn = (AGAIN if self.again else NEW)._replace(ordered=False)  # a part of the rows
         features = None if isinstance(model, TextClassifier) else int(model.n_features_in_)
         rows, complete, labels = 0, 0, set[Any]()
         for given in batches:
