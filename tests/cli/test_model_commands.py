@@ -521,7 +521,7 @@ def test_everything_in_a_model_for_machines(model, run):
     assert (told["parameters"]["r"], told["texts"]["ngrams"]) == ("auto", [1, 2])
     # A text classifier decides about passes and their order, not the one inside it.
     assert told["parameters"].keys() == loaded.estimator_.get_params().keys() - {
-        *("max_iter", "shuffle", "random_state"),
+        *("max_iter", "shuffle", "random_state", "drift"),
         *("early_stopping", "validation_fraction", "n_iter_no_change"),
     }
     assert (told["texts"]["max_iter"], told["texts"]["shuffle"]) == (1, True)

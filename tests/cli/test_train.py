@@ -92,6 +92,7 @@ def test_the_result_for_machines(run):
         "updates": 8,
         "mistakes": 3,
         "progressive_error": 0.375,
+        "changes": 0,
     }
 
 

@@ -152,11 +152,10 @@ class Monitor:
         self.wrong += mistakes
         return self.trial is not None or self.pending >= self.block
 
-    @property
-    def expected(self) -> float:
-        """The share of mistakes to expect, and two standard errors more."""
+    def expected(self, classes: int) -> float:
+        """The share of mistakes to expect, and two standard errors more; guessing has no more."""
         some = self.mistakes + 1.0
-        return min((some + MARGIN * math.sqrt(some)) / (self.rows + 4.0), 0.5)
+        return min((some + MARGIN * math.sqrt(some)) / (self.rows + 4.0), 1.0 - 1.0 / classes)
 
     # -- acting --------------------------------------------------------------------------------
 
@@ -166,7 +165,7 @@ class Monitor:
             self._try(self.trial, model, rows, y, weight)
         if self.pending < self.block:
             return False
-        learned, wrong, expected = self.pending, self.wrong, self.expected
+        learned, wrong, expected = self.pending, self.wrong, self.expected(model.classes.size)
         self.pending = self.wrong = 0
         if self.trial is not None:
             return self._judge(self.trial, model, learned, wrong)

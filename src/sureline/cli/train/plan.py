@@ -221,6 +221,8 @@ class Plan:
         from sureline.cli.settings import Settings
 
         learning = dict(self.learning.values)
+        if not self.watches:  # texts and rows of numbers have defaults of their own
+            del learning["drift"]
         texts = self.texts.changed | (
             {"counts_first": True} if learning.pop("counts_first") else {}
         )
