@@ -37,7 +37,7 @@ MEMORY_LIMIT_GB = 4.0  # the default of everything that makes or opens a model
 class Drift:
     """What is done about change in a stream: in what words mean, or in what is wanted.
 
-    ``drift="auto"`` is ``Drift()``.
+    ``drift="auto"`` is ``Drift()``. Alarms and forgetting work together or alone.
 
     Parameters
     ----------
@@ -47,6 +47,10 @@ class Drift:
     memory : int, default=4
         How many models of earlier times are kept. After an alarm they are tried, too, so that a
         meaning that recurs is known at once. Each takes as much memory as the model.
+    half_life : int or None, default=None
+        After how many more examples what was learned from one counts half: weights and their
+        variances return to where they began, counts of texts and classes to none. Rules need a
+        diagonal covariance or none. None: nothing is forgotten.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Drift:
 
     false_alarms: float | None = option(1e-4, "", low=0.0, high=1.0)
     memory: int = option(4, "", low=0, high=64)
+    half_life: int | None = option(None, "", low=1, high=2**40)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -278,9 +283,9 @@ class TextLearningOptions:
             "--drift",
             "HOW",
             "What is done when a stream changes, with --no-shuffle: auto, none, or settings such "
-            "as false_alarms=1e-5,memory=2. auto: where the model is wrong more often than it was, "
-            "a new model and those of earlier times learn beside it, and the one that is right "
-            "most often goes on.",
+            "as false_alarms=1e-5,memory=2 or half_life=10000. auto: where the model is wrong more "
+            "often than it was, a new model and those of earlier times learn beside it, and the "
+            "one that is right most often goes on.",
         ),
     )
 

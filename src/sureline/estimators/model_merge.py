@@ -140,7 +140,10 @@ def merged_model(
     learner, limit = first.learner, estimator.memory_limit_gb
     owner = f"merge of {type(estimator).__name__}"
     labels = merged_labels([model.labels for model in models])
+    forgetting = learner.forgetting
     states = [model.state for model in models]
+    if forgetting is not None:
+        states = [forgetting.settled(state) for state in states]
     if rows is None:
         rows = [None] * len(models)
         features = max(state.features for state in states)
@@ -157,6 +160,8 @@ def merged_model(
     else:
         columns = [np.zeros(1, np.intp) for _ in models]
     state = merge_states(learner, states, columns, rows, features, how, classes)
+    if forgetting is not None:
+        forgetting.restart(state)
     return first.on(state, labels)
 
 
@@ -191,6 +196,12 @@ def check_mergeable(estimators: Sequence[Any], models: Sequence[LinearModel]) ->
                 )
         model.learner.check_learns(f"merge: model {number}")
         check_layout(estimator, model, f"merge: model {number}")
+        half_lives = models[0].learner.half_life, model.learner.half_life
+        if half_lives[0] != half_lives[1]:
+            raise InvalidParameter(
+                f"merge takes models that forget alike, but half_life is {half_lives[0]} in model "
+                f"1 and {half_lives[1]} in model {number}"
+            )
 
 
 def merged_labels(several: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from sureline.estimators.parallel.shards import check_copies, learn_in_shards
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.prediction import Chunk, PredictionMixin
 from sureline.estimators.validation import (
+    check_order,
     check_stream_parameters,
     choose_learner,
     fit_weights,
@@ -79,8 +80,10 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
         weight = validate_weights(sample_weight, X.shape[0])
         weight = fit_weights(self, learner.rule, classes, y, weight)
         rows, rank = as_rows(X), np.arange(classes.size)
-        ordered = self.max_iter == 1 and not (self.shuffle or self.early_stopping)
-        if self.drift is not None and ordered and count_threads(self.n_jobs, name) == 1:
+        alone = count_threads(self.n_jobs, name) == 1
+        ordered = alone and self.max_iter == 1 and not (self.shuffle or self.early_stopping)
+        check_order(learner, ordered, name)
+        if self.drift is not None and ordered:
             return self._fit_stream(rows, y, weight, learner, X.shape[1])
         rng = check_random_state(self.random_state)
         train, held = self._split(np.flatnonzero(weight > 0), codes, rng)

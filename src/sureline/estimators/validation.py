@@ -14,6 +14,7 @@ from sureline.declaration import validate
 from sureline.errors import DataError, InvalidParameter, show
 from sureline.model.learner import Learner
 from sureline.model.linear import LinearModel
+from sureline.options import Drift
 from sureline.rules import BatchRule, Rule, batch_rules, rules
 
 R = TypeVar("R", bound=Rule | BatchRule)
@@ -61,7 +62,38 @@ def choose_learner(
         estimator.calibration is not None,
         any(p.auto and getattr(estimator, p.name) == "auto" for p in rule.parameters),
         compact,
+        choose_half_life(estimator, rule, covariance),
     )
+
+
+def choose_half_life(estimator: Any, rule: Rule, covariance: str) -> int | None:
+    """With which half-life a model forgets, if it does and the rule can."""
+    drift = estimator.drift
+    half_life: int | None = drift.half_life if isinstance(drift, Drift) else None
+    if half_life is None:
+        return None
+    owner = type(estimator).__name__
+    if covariance == "full":
+        raise InvalidParameter(
+            f"{owner}: half_life={half_life} needs a diagonal covariance, which forgets feature by "
+            "feature, but covariance is 'full'"
+        )
+    if rule.kernel is not None or rule.average:
+        able = [name for name, each in rules().items() if each.kernel is None and not each.average]
+        raise InvalidParameter(
+            f"{owner}: the rule {rule.name} cannot forget with half_life={half_life}; these can: "
+            f"{', '.join(able)}"
+        )
+    return half_life
+
+
+def check_order(learner: Learner, ordered: bool, owner: str) -> None:
+    """Refuse to forget the older rows where rows have no order."""
+    if learner.half_life is not None and not ordered:
+        raise InvalidParameter(
+            f"{owner}: half_life={learner.half_life} is about examples in their order, learned "
+            "once; use partial_fit, or fit with shuffle=False, one pass and one thread"
+        )
 
 
 def check_layout(estimator: Any, model: LinearModel, owner: str) -> None:

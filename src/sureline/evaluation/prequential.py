@@ -275,7 +275,8 @@ def _learn_matrix(model: OnlineClassifier, given: _Examples) -> Iterator[tuple[A
             yield None, 0.0
         else:
             yield model.model_.predict(row).tolist()[0], 0.0
-        if len(known) < 2 or truth[k] not in known or weights[k] <= 0.0:
+        watched = model.drift is not None
+        if watched or len(known) < 2 or truth[k] not in known or weights[k] <= 0.0:
             options = {} if number else {"classes": given.classes}
             some = slice(k, k + 1)
             model.partial_fit(

@@ -30,7 +30,10 @@ def compact_model(model: M) -> M:
     if model.learner.compact:
         return model
     learner = replace(model.learner, compact=True)
-    made = model.on(_opened(model.learner, learner, model.state.trimmed(_used_features(model))))
+    state = model.state.trimmed(_used_features(model))
+    if model.learner.forgetting is not None:
+        state = model.learner.forgetting.settled(state)
+    made = model.on(_opened(model.learner, learner, state))
     made.learner = learner
     if isinstance(made, TextModel):
         if isinstance(made.columns, Hashing):
@@ -79,6 +82,9 @@ def _opened(learner: Learner, compact: Learner, state: State) -> State:
 def _known(learner: Learner, state: State, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     """In which rows of the table something is known, as `kernels.calibration` defines it."""
     if learner.informed:
-        return np.asarray((state.class_counts[rows, : state.classes] > 0).any(axis=1))
+        counted = (state.class_counts[rows, : state.classes] > 0).any(axis=1)
+        if state.wide:
+            return np.asarray(counted)
     variances, prior = state.table[rows, 1, : state.used], learner.initial_variance
-    return np.asarray((np.abs(variances.astype(np.float64) - prior) > NEAR * prior).any(axis=1))
+    known = (np.abs(variances.astype(np.float64) - prior) > NEAR * prior).any(axis=1)
+    return np.asarray(known | counted if learner.informed else known)

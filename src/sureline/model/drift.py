@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows
 from sureline.model.learner import Floats
 from sureline.model.predictions import Labels
@@ -284,6 +285,12 @@ class Monitor:
 def watch(model: LinearModel, drift: Drift | Literal["auto"] | None) -> None:
     """Let a model be watched as the parameter says; what is known already is kept."""
     settings = Drift() if drift == "auto" else drift
+    half_life = settings.half_life if isinstance(settings, Drift) else None
+    if half_life != model.learner.half_life and not model.learner.compact:
+        raise InvalidParameter(
+            f"{model.owner}: a model learns with one half_life, which was "
+            f"{model.learner.half_life} and would be {half_life}; fit again, or change drift back"
+        )
     if not isinstance(settings, Drift):
         model.monitor = None
     elif model.monitor is None:

@@ -114,6 +114,8 @@ class Learner(Loops):
         that are learned for the first time.
         """
         self._one_row = None
+        if self.forgetting is not None and examples.order.size:  # within one step of its time
+            self.forgetting.forget(state, Rows(*examples.rows), examples.order)
         if state.layout.weighting == "idf":
             weighted = self._weight_rows(
                 state, examples.rows, examples.codes, examples.order, counting=not turn.counted
@@ -137,6 +139,8 @@ class Learner(Loops):
         """Learn a new row as `learn` does; the next one in the same `rows` takes less time."""
         one_row = self._one_row
         if one_row is not None and one_row.suits(state, rows):
+            if self.forgetting is not None:
+                self.forgetting.forget(state, rows, FIRST)
             failed = one_row.learn(codes, weight, rank)
             self._count_learned(state, codes, FIRST, failed, 0)
             return
@@ -210,6 +214,8 @@ class Learner(Loops):
         a score of 0, which is below one of the two. Features that learning has not changed start
         from nothing for all, as those do that are met later.
         """
+        if self.forgetting is not None:
+            state = self.forgetting.settled(state)
         part = 1.0 if self.scheme == ONE_VS_REST else 0.5
         fits = self.layout.size_gb(state.features, 4) <= limit_gb
         wide = self.layout.allocate(state.features, 4 if fits else 3, limit_gb, owner)
@@ -218,6 +224,8 @@ class Learner(Loops):
         wide.class_counts[:, :2], wide.class_tokens[:2] = state.class_counts, state.class_tokens
         wide.calibrator, wide.noise_sums = state.calibrator, state.noise_sums
         wide.outcomes[:, :2], wide.novelty = state.outcomes, state.novelty
+        if self.forgetting is not None:
+            wide.last_changed[state.known(), 0] = state.last_changed[0, 0]
         if not state.counts[0]:  # nothing to carry over
             return wide
         changed = state.touched()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -187,7 +187,8 @@ class LearningMixin:
         codes = columns_of(y, labels)
         watched = turn.learning and turn.ordered and not turn.learned
         monitor = self.monitor if watched else None
-        for chunk, order in _pieces(rows, kept, self.chunk_size(state), monitor):
+        room = self._room(state, monitor)
+        for chunk, order in _pieces(rows, kept, self.chunk_size(state), room):
             part, mistakes = rows.part(chunk.start, chunk.stop), state.counts.item(1)
             with self.lock.write():
                 if late is not None and (order.size or chunk.stop == len(rows)):
@@ -207,6 +208,15 @@ class LearningMixin:
                 ):
                     return int(chunk.stop)
         return len(rows)
+
+    def _room(self, state: State, monitor: Monitor | None) -> Callable[[], int] | None:
+        """How many rows may be learned before something else is to be done, if anything is."""
+        forgetting = self.learner.forgetting
+        if forgetting is None:
+            return None if monitor is None else lambda: monitor.room
+        if monitor is None:
+            return lambda: forgetting.left(state)
+        return lambda: min(monitor.room, forgetting.left(state))
 
     def know(self, labels: Labels) -> None:
         """Know these labels, too, from now on."""
@@ -237,17 +247,17 @@ def _only(weight: Floats, order: Integers) -> Floats:
 
 
 def _pieces(
-    rows: Rows, kept: Integers, size: float, monitor: Monitor | None
+    rows: Rows, kept: Integers, size: float, room: Callable[[], int] | None
 ) -> Iterator[tuple[slice, Integers]]:
     """Consecutive rows that are learned at once, and which of these are `kept`.
 
-    They have about `size` nonzeros at most, and end where a block of the monitor ends.
+    They have about `size` nonzeros at most, and no more rows than there is `room` for.
     """
     for chunk in rows.chunks(size):
         start = chunk.start
         begin, stop = np.searchsorted(kept, [start, chunk.stop]).tolist()
-        while monitor is not None and stop - begin > monitor.room:
-            last = begin + monitor.room
+        while room is not None and stop - begin > room():
+            last = begin + room()
             end = int(kept[last - 1]) + 1
             yield slice(start, end), kept[begin:last] - start
             start, begin = end, last

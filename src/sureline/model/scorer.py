@@ -36,6 +36,7 @@ from sureline.kernels.informed_prior import (
 from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
 from sureline.kernels.scores import SCORE, SCORE_FULL, SCORE_FULL_ONE, SCORE_ONE, SPREAD
 from sureline.model import Layout, State
+from sureline.model.forgetting import forgetting
 from sureline.rules import OwnKernel, Rule
 
 Floats = NDArray[np.float64]
@@ -76,6 +77,7 @@ class Scorer:
     the covariance is full. An example is compared with so many `competitors` at most,
     and `scheme` says how the steps against several are combined. `weighting` and `normalize` are
     about texts: how class counts weight features, and whether rows are then scaled to length 1.
+    With a `half_life`, what was learned counts half after so many more examples.
     A model that is `calibrated` has a calibrator, which learns from a row before the model does;
     one that is `adaptive` estimates the rule's first constant from the rows. A `compact` one has a
     state that holds the weights themselves, and cannot learn.
@@ -93,6 +95,7 @@ class Scorer:
     calibrated: bool = False
     adaptive: bool = False
     compact: bool = False
+    half_life: float | None = None
 
     def __post_init__(self) -> None:
         if self.compact and (self.rule.kernel is None or self.rule.kernel.linear):
@@ -112,6 +115,7 @@ class Scorer:
         else:
             initial = (0.0, self.initial_variance)
         stamps = rule.kernel is not None and rule.kernel.stamps
+        forgets = self.half_life is not None and not self.compact
         # Rank-one products are subtracted from a full covariance: in float32 its smallest variances
         # would soon be rounding errors, and negative.
         dtype = "float64" if covariance == "full" else self.dtype
@@ -122,10 +126,11 @@ class Scorer:
             dtype,
             self.fit_intercept,
             initial,
-            stamps,
+            stamps or forgets,
             counting,
             self.normalize,
         )
+        self.forgetting = forgetting(self.layout, self.half_life or 0.0) if forgets else None
 
     @property
     def has_variance(self) -> bool:
@@ -144,6 +149,15 @@ class Scorer:
 
     def weighted(self, state: State, rows: Rows) -> Rows:
         """Rows as they are scored: scaled by inverse document frequencies, if they are."""
+        if state.layout.weighting != "idf":
+            return rows
+        if self.forgetting is not None:
+            state, found = self.forgetting.read(state, rows)
+            return Rows(found.indptr, rows.indices, self._weighted(state, found).data)
+        return self._weighted(state, rows)
+
+    def _weighted(self, state: State, rows: Rows) -> Rows:
+        """The same for a state in which nothing is to be forgotten."""
         if state.layout.weighting != "idf":
             return rows
         codes, order = np.zeros(0, np.int64), np.arange(len(rows))
@@ -175,8 +189,13 @@ class Scorer:
 
     def scores(self, state: State, rows: Rows) -> Floats:
         """The mean scores of every row, by column; where two classes share one, of the second."""
+        if self.forgetting is not None:
+            state, rows = self.forgetting.read(state, rows)
+        return self._scores(state, self._weighted(state, rows))
+
+    def _scores(self, state: State, rows: Rows) -> Floats:
+        """The same for weighted rows and a state in which nothing is to be forgotten."""
         out = np.empty((len(rows), state.used))
-        rows = self.weighted(state, rows)
         if self.informed:
             self._score_informed(state, rows, out, out[:0])
         elif self.rule.kernel is not None:
@@ -195,11 +214,14 @@ class Scorer:
 
         `known`, if it has a row for each, gets the three numbers of `Known`.
         """
+        if self.forgetting is not None:
+            state, rows = self.forgetting.read(state, rows)
         means, spread = np.empty((2, len(rows), state.used))
         if self.informed:
             self._score_informed(state, rows, means, spread, known)
             return means, np.sqrt(spread)
-        means, rows = self.scores(state, rows), self.weighted(state, rows)
+        rows = self._weighted(state, rows)
+        means = self._scores(state, rows)
         if len(known):
             self._count_known(state, rows, known)
         if state.layout.covariance == "full":
@@ -280,6 +302,8 @@ class Scorer:
 
     def variances(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
         """The variances of the weights, by column, as `weights` gives the weights."""
+        if self.forgetting is not None:
+            state, rows = self.forgetting.read_table(state, rows)
         chosen: Any = slice(None) if rows is None else rows
         if state.covariance.size:
             diagonals = np.diagonal(state.covariance[: state.used], axis1=1, axis2=2)
@@ -292,6 +316,8 @@ class Scorer:
 
     def weights(self, state: State, rows: NDArray[Any] | None = None) -> NDArray[Any]:
         """The linear weights, by column, of some rows of the table or of all; row 0 is the 1's."""
+        if self.forgetting is not None:
+            state, rows = self.forgetting.read_table(state, rows)
         if self.rule.kernel is not None:
             weights = self._custom_weights(state, rows)
         elif self.informed:

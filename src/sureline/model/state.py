@@ -208,13 +208,17 @@ class State:
             changed |= (variances != np.asarray(initial[1], variances.dtype)).any(axis=0)
         return changed
 
-    @property
-    def extent(self) -> int:
-        """The number of features up to the last one of which anything is known."""
+    def known(self) -> NDArray[np.bool_]:
+        """Which rows have been learned or counted."""
         known = self.touched()
         if self.layout.counted:
             known |= (self.class_counts != 0).any(axis=1)
-        rows = np.flatnonzero(known)
+        return known
+
+    @property
+    def extent(self) -> int:
+        """The number of features up to the last one of which anything is known."""
+        rows = np.flatnonzero(self.known())
         return int(rows[-1]) if rows.size else 0
 
     def swap(self) -> None:

@@ -144,6 +144,9 @@ class TextModel(LinearModel):
                 columns.arrays = names
             return
         count = columns.features
+        if self.learner.forgetting is not None:
+            with self.lock.write():
+                self.learner.forgetting.settle(state)
         certainty: NDArray[Any]
         if self.has_variance and not state.covariance.size:
             certainty = -state.table[1 : count + 1, 1, : state.used].min(axis=1)

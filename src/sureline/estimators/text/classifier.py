@@ -37,6 +37,7 @@ from sureline.estimators.text.passes import (
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.text.prediction import TextPredictionMixin
 from sureline.estimators.validation import (
+    check_order,
     check_stream_parameters,
     choose_learner,
     fit_weights,
@@ -155,6 +156,7 @@ class TextClassifier(
             if self.counts_first:
                 TextPipeline(model, texts, y, weight, classes, COUNT_ONLY).run(pair)
             in_order = not self.shuffle and choice.passes == 1 and pool.threads <= 2
+            check_order(model.learner, in_order and not self.counts_first, "TextClassifier")
             for number in range(choice.passes):
                 order = rng.permutation(len(texts)) if self.shuffle else np.arange(len(texts))
                 turn = AGAIN if number else COUNTED if self.counts_first else NEW
@@ -282,6 +284,7 @@ class TextClassifier(
         estimator = self.chosen_estimator()
         weighting = self.resolved_weighting(estimator)
         estimator.calibration = self.calibration if hasattr(estimator, "covariance") else None
+        estimator.drift = self.drift
         normalize = bool(self.normalize)
         learner = choose_learner(estimator, weighting, normalize)
         if estimator.early_stopping:
