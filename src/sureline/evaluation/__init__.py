@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sureline.evaluation.reliability import Calibration, calibration, label_entropy
     from sureline.evaluation.report.page import write_report
     from sureline.evaluation.significance import McNemar, mcnemar, mean_rank
+    from sureline.evaluation.stream_metrics import StreamMeasures, stream_measures
 
 __all__ = [
     "METRICS",
@@ -39,6 +40,7 @@ __all__ = [
     "McNemar",
     "Metric",
     "Progression",
+    "StreamMeasures",
     "calibration",
     "compute_metrics",
     "confusion_counts",
@@ -52,6 +54,7 @@ __all__ = [
     "mcnemar",
     "mean_rank",
     "progressive",
+    "stream_measures",
     "text_feature_groups",
     "write_report",
 ]
@@ -75,6 +78,7 @@ _HOMES = {
     "reliability": ("Calibration", "calibration", "label_entropy"),
     "report.page": ("write_report",),
     "significance": ("McNemar", "mcnemar", "mean_rank"),
+    "stream_metrics": ("StreamMeasures", "stream_measures"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

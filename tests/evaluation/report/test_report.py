@@ -61,6 +61,7 @@ from sureline.evaluation.report.statistics import (
     at_usual_shares,
 )
 from sureline.evaluation.report.text import visible
+from sureline.model.drift import Change, Moved
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -760,6 +761,22 @@ def test_the_training_error_is_drawn_where_it_is_known(fitted):
         assert any("6.84% of 1,024 training examples" in text for text in page.texts["desc"])
     for short in ([(1, 1)], [(3, 0)]):
         check_safe(rendered(report._replace(training=short)))
+
+
+def test_changes_in_the_stream_are_marked_and_listed(fitted):
+    model, texts, labels = fitted
+    report = collect(model, [Batch(text=pa.array(texts, pa.large_string()))], labels)
+    curve = [(8, 4), (64, 20), (512, 60), (1024, 70)]
+    moved = Moved("<b>free</b>", "ham", "spam"), Moved("win", "spam", "ham")
+    changes = [Change(300, 500, "new", 12345.6, moved), Change(700, 900, "same", 1e12)]
+    page = check_safe(rendered(report._replace(training=curve, changes=changes)))
+    assert len(page.by_class["change"]) == 2
+    assert any("The stream changed after 300, 700." in text for text in page.texts["desc"])
+    assert "Changes in the stream" in page.texts["h3"]
+    cells = page.texts["td"]
+    assert {"a new one", "the same", "12,346", "a billion"} <= set(cells)
+    assert any("<b>free</b>: ham → spam; win: spam → ham" in text for text in cells)
+    assert "Changes in the stream" not in rendered(report)
 
 
 def test_an_invalid_stored_curve_is_left_out():

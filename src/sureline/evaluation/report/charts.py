@@ -290,8 +290,13 @@ def merge_blocks(blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def training_chart(curve: Sequence[tuple[int, int]], passes: int) -> Chart:
-    """The training error, from cumulative counts: so far, and since the previous point."""
+def training_chart(
+    curve: Sequence[tuple[int, int]], passes: int, changes: Sequence[int] = ()
+) -> Chart:
+    """The training error, from cumulative counts: so far, and since the previous point.
+
+    `changes` are the numbers of examples after which the stream was seen to have changed.
+    """
     so_far = [(examples, wrong / examples) for examples, wrong in curve]
     # The error of a few examples says nothing.
     recent = [
@@ -317,7 +322,13 @@ def training_chart(curve: Sequence[tuple[int, int]], passes: int) -> Chart:
         at = x.at(max(first, last / passes))
         shapes.append(_path("diagonal", [(at, y.start), (at, y.stop)]))
         shapes.append(shape("text", "aside end", "end of the first pass", x=at - 6, y=TOP + 12))
+    for change in changes:
+        if first <= change <= last:
+            at = x.at(change)
+            shapes.append(_path("change", [(at, y.start), (at, y.stop)]))
     text = f"{so_far[-1][1]:.2%} of {last:,} training examples were predicted wrongly beforehand."
+    if changes:
+        text += f" The stream changed after {', '.join(f'{each:,}' for each in changes)}."
     return Chart("training", "Training error", text, WIDTH, HEIGHT, shapes)
 
 

@@ -38,6 +38,7 @@ from sureline.evaluation.report.thresholds import (
     ThresholdCounts,
     ThresholdPoint,
 )
+from sureline.model.drift import Change
 from sureline.model.explanation import FeatureWeight
 from sureline.model.predictions import Predictions
 
@@ -58,6 +59,7 @@ class ReportData(NamedTuple):
     precision_recall: list[PrecisionRecall]  # of two classes
     blocks: list[tuple[int, int]]  # rows and mistakes along the rows
     training: list[tuple[int, int]]  # examples and mistakes so far; empty where not in the file
+    changes: list[Change]  # in the stream that was learned
     passes: int
     classes: list[Any]  # that the model knows
     model: dict[str, str]  # its description
@@ -132,6 +134,7 @@ class ReportCollector:
             precision_recall=[] if self._scores is None else self._scores.curves(),
             blocks=self._blocks.counts(),
             training=list(training),
+            changes=list(getattr(model, "changes_", [])),
             passes=int(model.n_iter_),
             classes=model.classes_.tolist(),
             model=describe_model(model),

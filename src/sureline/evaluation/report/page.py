@@ -53,6 +53,13 @@ from sureline.evaluation.report.text import clip, visible
 
 BATCH = 4096  # rows predicted at once
 FEWEST_ROWS = 40  # for the error along the rows
+MOST_CHANGES = 30  # of a stream
+WENT_ON = {
+    "new": "a new one",
+    "earlier": "one of an earlier time",
+    "swapped": "the same with its classes swapped",
+    "same": "the same",
+}
 MARK_LEVELS = (0.25, 0.5, 0.75)  # where a mark becomes stronger
 
 
@@ -159,6 +166,8 @@ def render_page(
         "interval": write_interval(evaluation.rows - evaluation.correct, evaluation.rows),
         "tiles": tile_contents(report),
         "blocks": blocks,
+        "changes": report.changes[-MOST_CHANGES:],
+        "went_on": WENT_ON,
         "coverage_points": at_usual_shares(report.coverage),
         "groups": groups,
         "links": links,
@@ -178,7 +187,7 @@ def render_page(
         "classes": "Classes",
         "confusions": "Confusions",
         "confidence": "Confidence",
-        "curves": "Curves" if report.training or blocks else "",
+        "curves": "Curves" if report.training or blocks or report.changes else "",
         "features": "Features" if contents["top_cards"] else "",
         "mistakes": "Mistakes",
         "unknown": "Unknown words" if report.unknown_words else "",
