@@ -145,7 +145,7 @@ class Counter(Monitor):
     def see(self, mistakes):
         for wrong in mistakes.tolist():
             if self.count(1, int(wrong)):
-                self.act(Still(), None, None, None)
+                self.act(Still(), None, None, None, None)
         return self.alarms
 
 

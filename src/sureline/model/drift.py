@@ -30,7 +30,7 @@ import numpy as np
 
 from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows
-from sureline.model.learner import Floats
+from sureline.model.learner import Floats, Integers
 from sureline.model.predictions import Labels
 from sureline.options import Drift
 
@@ -42,8 +42,8 @@ TRIAL = 200  # rows
 BEHIND = 9  # so many mistakes more than the leader's end a model's part in the trial
 MARGIN = 2.0  # standard errors
 MOST = 1e300  # of a statistic
-FIRST_BLOCK, LAST_BLOCK = 4, 64  # rows
-ROWS_PER_BLOCK = 128  # a block has a row for so many rows since the last alarm
+FIRST_BLOCK, LAST_BLOCK = 4, 128  # rows
+ROWS_PER_BLOCK = 64  # a block has a row for so many rows since the last alarm
 WINDOW = 20_000  # rows after which older ones count half
 STRONGEST = 2_000  # features of each model among which those that moved are looked for
 MOVED = 10  # features that are listed
@@ -137,10 +137,8 @@ class Monitor:
     @property
     def block(self) -> int:
         """How many rows the present block has."""
-        size = FIRST_BLOCK
-        while size < LAST_BLOCK and size * ROWS_PER_BLOCK < self.rows:
-            size *= 2
-        return size
+        least = math.ceil(self.rows / ROWS_PER_BLOCK)
+        return min(max(1 << (least - 1).bit_length(), FIRST_BLOCK), LAST_BLOCK)
 
     @property
     def room(self) -> int:
@@ -160,10 +158,14 @@ class Monitor:
 
     # -- acting --------------------------------------------------------------------------------
 
-    def act(self, model: LinearModel, rows: Rows, y: Labels, weight: Floats) -> bool:
-        """Decide what follows from the rows counted last; whether the model is another now."""
+    def act(
+        self, model: LinearModel, rows: Rows, y: Labels, weight: Floats, order: Integers
+    ) -> bool:
+        """Decide what follows from the rows in `order`; whether the model is another now."""
         if self.trial is not None:
-            self._try(self.trial, model, rows, y, weight)
+            kept = np.zeros_like(weight)
+            kept[order] = weight[order]
+            self._try(self.trial, model, rows, y, kept)
         if self.pending < self.block:
             return False
         learned, wrong, expected = self.pending, self.wrong, self.expected(model.classes.size)

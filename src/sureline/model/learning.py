@@ -203,9 +203,8 @@ class LearningMixin:
                 self.publish(state, labels[: state.used] if state.wide else labels)
             if monitor is not None and order.size:
                 due = monitor.count(order.size, state.counts.item(1) - mistakes)
-                if due and monitor.act(
-                    cast("LinearModel", self), part, y[chunk], _only(weight[chunk], order)
-                ):
+                model = cast("LinearModel", self)
+                if due and monitor.act(model, part, y[chunk], weight[chunk], order):
                     return int(chunk.stop)
         return len(rows)
 
@@ -237,13 +236,6 @@ class LearningMixin:
             return float(NONZEROS_PER_CHUNK**2 / (columns * state.covariance[0].size))
         speed = 1.0 if state.layout.weighting == "nb" else 4.0
         return float(speed * NONZEROS_PER_CHUNK / (1.0 + columns / 8.0))
-
-
-def _only(weight: Floats, order: Integers) -> Floats:
-    """The weights of the rows named by `order`, and 0 for others."""
-    made = np.zeros_like(weight)
-    made[order] = weight[order]
-    return made
 
 
 def _pieces(

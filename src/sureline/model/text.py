@@ -20,7 +20,7 @@ from sureline.model.linear import LinearModel
 from sureline.model.predictions import Labels
 from sureline.model.state import State
 
-TWO_CLASSES, WEIGHT_ONE = np.arange(2), np.ones(1)
+TWO_CLASSES, WEIGHT_ONE, ONE_ROW = np.arange(2), np.ones(1), np.zeros(1, np.int64)
 
 
 class ClassIndex(NamedTuple):
@@ -116,7 +116,7 @@ class TextModel(LinearModel):
                 rows, _ = columns.enter(tokens, 0, self.normalize, learner.dtype, out)
             learner.learn_one(state, rows, code, weights, rank)
         if monitor is not None and monitor.count(1, state.counts.item(1) - mistakes):
-            monitor.act(self, rows, self.labels[code], weights)
+            monitor.act(self, rows, self.labels[code], weights, ONE_ROW)
         if columns.full:
             self.prune()
 
