@@ -63,6 +63,7 @@ bench: $(VENV)/.bench $(VENV)/.rivals ## rivals on the same work, and how our ow
 	$(BIN)/python benchmarks/speed/text.py
 	$(BIN)/python benchmarks/speed/csv_splitter.py
 	$(BIN)/python benchmarks/speed/threads.py
+	$(BIN)/python benchmarks/speed/drift.py
 	$(BIN)/python benchmarks/speed/roofline.py
 	$(BIN)/python benchmarks/speed/slopes.py
 

@@ -43,8 +43,8 @@ Found = Mapping[Cell, Record]
 def list_cells(orders: int) -> list[Cell]:
     """All cells; those that take longest come first."""
     cells = []
-    for name in (BAYES, SKLEARN):
-        cells += [Cell(each, name, f"{k}") for each in COMPARED for k in range(orders)]
+    for name, tasks in ((BAYES, ALTERNATING), (SKLEARN, COMPARED)):
+        cells += [Cell(each, name, f"{k}") for each in tasks for k in range(orders)]
     cells += [Cell("synthetic", name, "alarms") for name in CLASSIFIERS]
     cells += [Cell("synthetic", name, f"flip {k}") for name in CLASSIFIERS for k in range(3)]
     cells += [Cell(each, "", f"shuffled {k}") for each in TASKS for k in range(3)]

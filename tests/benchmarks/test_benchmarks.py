@@ -52,6 +52,15 @@ def test_speed_of_several_threads_can_be_measured():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
+def test_cost_of_watching_a_stream_can_be_measured():
+    command = [sys.executable, str(FOLDER / "drift.py"), "--repeats", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for name in ("partial_fit    auto", "learn_one      half_life=10000", "100 numbers    None"):
+        assert name in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are not part of an installation")
 def test_speed_of_reading_csv_can_be_measured():
     sizes = ["--rows", "600", "--repeats", "1"]
     command = [sys.executable, str(FOLDER / "csv_splitter.py"), *sizes]

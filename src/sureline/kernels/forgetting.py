@@ -17,15 +17,20 @@ from numba.extending import register_jitable
 from sureline.kernels.arguments import Rows, array, f8, flag, given, i8, rows
 from sureline.kernels.compiling import Kernel
 from sureline.kernels.positions import entry_at, row_at
+from sureline.kernels.prefetch import prefetch
 
+AHEAD = 8  # so many features ahead an entry is prefetched
 MOST_HALVINGS = 31  # leave nothing of any count
 
 
 class Pace(NamedTuple):
-    """How fast evidence is forgotten: per step by this factor, counts by half in `every` steps."""
+    """How fast evidence is forgotten: `shares` are what is left after 0, 1, … steps.
+
+    `step` is the present one; counts are halved once in `every` steps.
+    """
 
     step: int
-    factor: float
+    shares: Any
     every: int
 
 
@@ -38,7 +43,7 @@ def forget_row(
     if before >= pace.step:
         return
     stamps[j, 0] = pace.step
-    share = pace.factor ** np.float64(pace.step - before)
+    share = pace.shares[min(pace.step - max(before, 0), pace.shares.size - 1)]
     for column in range(used):
         mean = np.float64(table[j, 0, column])
         if table.shape[1] == 1:
@@ -79,11 +84,14 @@ def forget(
     for i in order:
         start, stop = row_at(rows.indptr, i)
         for k in range(start, stop):
+            ahead = entry_at(rows.indices, min(k + AHEAD, stop - 1))
+            prefetch(stamps, ahead)
+            prefetch(table, ahead)
             j = entry_at(rows.indices, k)
             forget_row(j, table, counts, stamps, used, pace, initial)
 
 
-PACE = types.NamedTuple((i8, f8, i8), Pace)
+PACE = types.NamedTuple((i8, given(f8), i8), Pace)
 FORGET = Kernel(
     forget,
     lambda real: types.void(

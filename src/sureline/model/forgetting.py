@@ -17,19 +17,20 @@ from sureline.kernels.forgetting import FORGET, Pace
 from sureline.model.state import Layout, State
 
 STEPS = 16  # per half-life
+NOTHING_LEFT = 64 * STEPS  # after so many steps
 NO_ROWS = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
 NO_ORDER = np.zeros(0, np.int64)
 
 
 class Forgetting(NamedTuple):
-    """How a model forgets: in steps of so many examples, with the `factor` of a step.
+    """How a model forgets: in steps of so many examples.
 
-    Counts are halved once in `every` steps.
+    `shares` are what is left after 0, 1, … steps; counts are halved once in `every` steps.
     """
 
     layout: Layout
     size: int
-    factor: float
+    shares: NDArray[np.float64]
     every: int
 
     def left(self, state: State) -> int:
@@ -40,7 +41,7 @@ class Forgetting(NamedTuple):
         """Let a state forget what is due before the rows in `order` are learned in one step."""
         step, before = state.clock // self.size, int(state.last_changed[0, 0])
         if step > before:
-            share = self.factor ** (step - before)
+            share = self.shares[min(step - before, self.shares.size - 1)]
             state.outcomes *= share
             state.noise_sums *= share
             for _ in range(min(step // self.every - before // self.every, 63)):
@@ -99,7 +100,7 @@ class Forgetting(NamedTuple):
             state.class_counts,
             state.last_changed,
             state.used,
-            Pace(step, self.factor, self.every),
+            Pace(step, self.shares, self.every),
             initial,
         )
 
@@ -107,4 +108,5 @@ class Forgetting(NamedTuple):
 def forgetting(layout: Layout, half_life: float) -> Forgetting:
     """How a model with such a state forgets with a half-life in examples."""
     size = max(1, int(half_life / STEPS))
-    return Forgetting(layout, size, 2.0 ** (-size / half_life), max(1, round(half_life / size)))
+    shares = np.exp2(np.arange(NOTHING_LEFT + 1, dtype=np.float64) * (-size / half_life))
+    return Forgetting(layout, size, shares, max(1, round(half_life / size)))
