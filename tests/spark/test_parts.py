@@ -15,7 +15,7 @@ from cases import CASES, make, stream
 from spark_cluster import PANDAS
 from texts import compare_texts, texts_of
 
-from sureline import AROWClassifier, DataError, InvalidParameter, TextClassifier, merge
+from sureline import AROWClassifier, DataError, Drift, InvalidParameter, TextClassifier, merge
 from sureline.data import as_text, sms_spam
 from sureline.estimators import classifier_for
 from sureline.estimators.text.pipeline import TextPipeline
@@ -588,3 +588,12 @@ def test_the_embedded_messages_are_learned_as_well_in_parts():
     whole = TextClassifier().partial_fit(texts[:600], labels[:600])
     scores = [each.score(texts[600:], labels[600:]) for each in (model, whole)]
     assert scores[0] >= scores[1] - 0.02
+
+
+def test_models_that_forget_are_not_for_partitions():
+    from sureline.spark.merge import learn_round
+
+    texts, labels = texts_of(40, 2)
+    start = TextClassifier(drift=Drift(half_life=9)).partial_fit(texts, labels)
+    with pytest.raises(InvalidParameter, match="half_life=9 forgets in the order of its rows"):
+        learn_round(start, None, "kl")

@@ -63,6 +63,11 @@ def learn_round(
             "SurelineClassifier: covariance='full' keeps a number for every pair of features, "
             "which is not for a cluster; choose a diagonal covariance"
         )
+    if learner.half_life is not None:
+        raise InvalidParameter(
+            f"SurelineClassifier: a model with half_life={learner.half_life} forgets in the order "
+            "of its rows, which partitions do not have; train it elsewhere, or without half_life"
+        )
     sums = name_sums(learner, how)
     broadcast = frame.sparkSession.sparkContext.broadcast(PickledAsFile(start))
     task = PartitionTask(broadcast, how, sums, again, invalid, names or {})
