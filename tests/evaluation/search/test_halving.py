@@ -28,7 +28,7 @@ def short_rows(n: int) -> Dataset:
     words = rng.integers(0, 30, (n, 2))
     labels = np.where((words.sum(axis=1) > 29) ^ (rng.random(n) < 0.1), "high", "low")
     text = pa.array([f"w{a} w{b}" for a, b in words], pa.large_string())
-    return Dataset("short rows", Batch(text=text, label=pa.array(labels, pa.large_string())))
+    return Dataset("short rows", Batch(text=text, label=pa.array(labels.tolist())))
 
 
 def test_one_pass_is_judged_row_by_row():

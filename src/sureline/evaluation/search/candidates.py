@@ -153,7 +153,10 @@ def baseline_candidates(names: Iterable[str] = BASELINES) -> list[Candidate]:
     from sklearn.svm import LinearSVC
 
     with config_context(enable_metadata_routing=True):  # OneVsRestClassifier passes weights on
-        sparse = LogisticRegression(l1_ratio=1, solver="liblinear")
+        sparse = LogisticRegression(solver="liblinear")
+        # Before scikit-learn 1.8, a penalty has a name.
+        named = sparse.get_params().get("penalty") == "l2"
+        sparse.set_params(**({"penalty": "l1"} if named else {"l1_ratio": 1}))
         one_vs_rest = OneVsRestClassifier(sparse.set_fit_request(sample_weight=True))
     smoothings, costs = _grid("alpha", SMOOTHINGS, 1.0), _grid("C", COSTS, 1.0)
     every = (
