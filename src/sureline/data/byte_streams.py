@@ -141,7 +141,7 @@ class _Peekable(io.RawIOBase):
         """Whether a pipe can be read without waiting."""
         try:
             return self._pipe is not None and bool(select.select([self._pipe], [], [], 0)[0])
-        except OSError:  # Windows cannot tell
+        except OSError:  # on Windows, for pipes
             return False
 
     def tell(self) -> int:
