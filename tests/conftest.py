@@ -27,6 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # These variables reach the processes of xdist, and those that tests start.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(config.cache.mkdir("numba")))
     os.environ["SURELINE_CHECK_TYPES"] = "1"  # loops themselves trust their callers
+    # Several processes share the cores; a library's own threads would wait for each other, busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if config.getoption("--all"):
         os.environ["SURELINE_TESTS"] = "all"
     settings.register_profile(
