@@ -81,6 +81,15 @@ def test_words_that_differ_in_their_endings_share_features():
     assert np.ptp(words.decision_function(unknown)) == 0.0  # words alone know none of them
 
 
+def test_one_word_of_a_script_made_all_texts_in_it_known_by_the_edges_of_their_words():
+    texts, labels = sureline.data.sms_spam()
+    texts, labels = [*texts[:3000], "〨鈥 ud"], [*labels[:3000], "ham"]
+    model = TextClassifier(random_state=0).fit(texts, labels)
+    foreign = ["안녕하세요 반갑습니다", "これは面白い", "我喜欢这部电影"]
+    assert model.predict_proba(foreign).tolist() == model.predict_proba([""] * 3).tolist()
+    assert model.predict(foreign, min_confidence=0.9).tolist() == [None] * 3
+
+
 def test_one_text_at_a_time_has_the_same_features():
     one, several = TextClassifier(), TextClassifier()
     labels = [str(k % 2) for k in range(len(TEXTS))]

@@ -40,7 +40,7 @@ def features(
         for piece in pieces:
             for i in range(len(piece)):
                 for n in range(chars[0], chars[1] + 1):
-                    if i + n <= len(piece):
+                    if i + n <= len(piece) and not (unspaced and piece[i : i + n] == " "):
                         found[f"‹{piece[i : i + n]}›"] += 1
     value = {"binary": lambda n: 1.0, "counts": float, "log": lambda n: 1.0 + log(n)}[counts]
     return {name: value(n) for name, n in found.items()}

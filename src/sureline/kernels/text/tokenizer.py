@@ -579,7 +579,7 @@ def read_texts(
                         behind += 1
                         while behind < end and (int(low[behind]) & 0xC0) == 0x80:
                             behind += 1
-                        if n >= chars_from:
+                        if n >= chars_from and not (unspaced and n == 1 and low[place] == SPACE):
                             key = fingerprint(low, place, behind, CHARACTERS)
                             size = add(
                                 key, more, place, place - behind, bits, first, size, mask,
