@@ -493,6 +493,18 @@ def test_the_page_of_a_model_of_numbers(numbers, run):
     assert top[2].startswith("  1  3 (+")
 
 
+def test_mistakes_on_texts_seen_before_passed_for_mistakes_on_new_ones(folder, run):
+    train = ["train", "mail.csv", *COLUMNS, "-o", "mail.sureline", "-q", "--passes"]
+    for passes, again in (("1", False), ("3", True)):
+        assert run(*train, passes)[0] == 0
+        shown = run("inspect", "mail.sureline")[1]
+        assert "before they were learned" in shown
+        assert ("only those of the first pass were new" in " ".join(shown.split())) is again
+        assert run("evaluate", "mail.sureline", "mail.csv", "--report", "page.html")[0] == 0
+        page = Path("page.html").read_text("utf-8")
+        assert ("over 3 passes, of which only the first saw new examples" in page) is again
+
+
 def test_everything_in_a_model_for_machines(model, run):
     told = json.loads(run("inspect", model, "--json", "--verify", "--top", "2")[1])
     loaded = load(model)

@@ -60,11 +60,13 @@ def _model(results: dict[str, Any]) -> list[RenderableType]:
     if seen is None:
         rows["learned"] = passes
     else:
+        when = "were wrong before they were learned"
+        if results["passes"] > 1:
+            when += "; only those of the first pass were new"
         rows |= {
             "learned": f"{seen:,} examples, {passes}",
             "updates": f"{updates:,} ({percent(updates, seen)} changed the model)",
-            "mistakes": f"{mistakes:,} ({percent(mistakes, seen)} were wrong before they were "
-            "learned)",
+            "mistakes": f"{mistakes:,} ({percent(mistakes, seen)} {when})",
         }
     if results["merged"] > 1:
         rows["merged"] = f"from {results['merged']} models"

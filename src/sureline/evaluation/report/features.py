@@ -46,8 +46,10 @@ def describe_model(model: Any) -> dict[str, str]:
         several = f" in {passes} passes" if passes > 1 else ""
         described["Trained on"] = f"{seen:,} examples{several}"
     if seen:
+        again = f" over {passes} passes, of which only the first saw new examples;"
         described["Training error"] = (
-            f"{model.n_mistakes_ / seen:.2%}, each example predicted just before it was learned"
+            f"{model.n_mistakes_ / seen:.2%}{again if passes > 1 else ','} each example predicted "
+            "just before it was learned"
         )
     return described
 
