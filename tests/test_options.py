@@ -216,8 +216,13 @@ def test_the_command_line_passes_the_value_on(group, option, tmp_path):
         (["--weighting", "tf"], "--weighting must be none, auto, idf or nb, got 'tf'"),
         (
             ["--ngrams", "2,1"],
-            "--ngrams must be two whole numbers from 1 to 16, the smaller first, such as 1,2, or "
-            "none, got 2,1",
+            "--ngrams must be two whole numbers from 1 to 16 in order, such as 1,2 or none, got "
+            "2,1",
+        ),
+        (
+            ["--chars", "2,1"],
+            "--chars must be two whole numbers from 1 to 16 in order, such as 1,2, auto or none, "
+            "got 2,1",
         ),
     ],
 )

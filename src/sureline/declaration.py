@@ -98,7 +98,7 @@ class Option:
             return [f"a number in ({self.low:g}, {self.high:g})"]
         if get_origin(kind) is tuple:
             limits = f"from {int(self.low)} to {int(self.high)}"
-            return [f"two whole numbers {limits}, the smaller first, such as (1, 2),"]
+            return [f"two whole numbers {limits} in order, such as (1, 2)"]
         known = {NoneType: "None", bool: "True or False", Sequence: "a list of words"}
         return [known.get(get_origin(kind) or kind, getattr(kind, "__name__", str(kind)))]
 

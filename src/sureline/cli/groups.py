@@ -139,7 +139,8 @@ def _parse(option: Option, written: Any) -> Any:
     if not option.fits(value):
         allowed = dataclasses.replace(option, kind=_without_none(option)).allowed
         if isinstance(written, str):
-            allowed = allowed.replace("(1, 2),", "1,2, or none")
+            allowed = allowed.replace("(1, 2) or 'auto'", "1,2, auto or none")
+            allowed = allowed.replace("(1, 2)", "1,2 or none")
         raise InvalidParameter(f"{subject} must be {allowed}, got {write_value(value)}")
     return value
 

@@ -217,7 +217,7 @@ def _check_strings(texts: list[Any], kinds: set[type]) -> None:
             )
         if _is_missing(text):
             raise DataError(f"row {row}: the text is missing ({text}); leave it out or give ''")
-        raise DataError(f"row {row}: the text is a {type(text).__name__}, not a string")
+        raise DataError(f"row {row}: the text is of type {type(text).__name__}, not a string")
 
 
 def _is_missing(value: Any) -> bool:
