@@ -143,7 +143,7 @@ class Monitor:
     @property
     def room(self) -> int:
         """How many more rows the present block has."""
-        return self.block - self.pending
+        return max(self.block - self.pending, 1)  # an exception may have come before `act`
 
     def count(self, rows: int, mistakes: int) -> bool:
         """Count rows of the present block that the model has learned; whether to `act` on them."""
