@@ -47,6 +47,7 @@ fuzz: $(VENV)/.test ## hostile model files, input, signals and kills, for each o
 	$(BIN)/python tests/fuzz/input_files.py --minutes $(MINUTES) --seed $(SEED)
 	$(BIN)/python tests/support/interrupt_storm.py lock $$((5000 * $(MINUTES)))
 	$(BIN)/python tests/support/interrupt_storm.py model $$((5000 * $(MINUTES)))
+	$(BIN)/python tests/support/interrupt_storm.py learning $$((2000 * $(MINUTES)))
 	SURELINE_KILLS=$$((60 * $(MINUTES))) $(BIN)/python -m pytest -q --all tests/cli/test_checkpoints.py -k killed
 
 check: $(VENV)/.test $(VENV)/.check ## lint, format, types, layers

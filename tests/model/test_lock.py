@@ -19,11 +19,27 @@ LABELS = ["spam", "ham", "spam", "ham"] * 5
 STORM = Path(__file__).parents[1] / "support" / "interrupt_storm.py"
 
 
-@pytest.mark.parametrize("what", ["lock", "model"])
-def test_signals_at_any_moment_leave_everybody_working(what):
+@pytest.mark.parametrize(
+    ("what", "count"),
+    [
+        ("lock", several(10_000, 500)),
+        ("model", several(10_000, 500)),
+        ("learning", several(2_000, 200)),
+    ],
+)
+def test_signals_at_any_moment_leave_everybody_working(what, count):
     if not hasattr(signal, "setitimer"):
         pytest.skip("this system has no timers that send signals")
-    subprocess.run([sys.executable, STORM, what, str(several(10_000, 500))], check=True)
+    subprocess.run([sys.executable, STORM, what, str(count)], check=True)
+
+
+def test_learning_that_was_interrupted_between_two_blocks_never_ended_again():
+    model = TextClassifier(random_state=0).partial_fit(TEXTS, LABELS)
+    monitor = model.model_.monitor
+    monitor.count(monitor.room, 0)  # an exception of a signal handler came before `act`
+    model.partial_fit(TEXTS, LABELS)
+    assert model.n_seen_ == 2 * len(TEXTS)
+    assert monitor.pending < monitor.block
 
 
 def test_a_process_forked_while_a_thread_learns_predicts_and_learns():

@@ -1,7 +1,7 @@
 """Interrupt a thread by signals again and again while others use the same lock, or model.
 
-``python interrupt_storm.py lock COUNT``, or ``model COUNT``, exits with 0 if everybody goes on
-afterwards. It is a process of its own since what measures coverage has locks that do not survive
+``python interrupt_storm.py lock COUNT``, or ``model`` or ``learning``, exits with 0 if everybody
+goes on afterwards. It is a process of its own since what measures coverage has locks that do not survive
 this.
 """
 
@@ -46,13 +46,13 @@ def interrupt(function: Call, seconds: float) -> None:
         pass
 
 
-def storm(count: int, interrupted: Call, *others: Call) -> None:
+def storm(count: int, interrupted: Call, *others: Call, longest: float = 4e-4) -> None:
     """Interrupt one function so many times while others run, which must then go on."""
     rounds, stop = in_background(*others)
     rng = np.random.default_rng(1)
     signal.signal(signal.SIGALRM, handle)
     for _ in range(count):
-        interrupt(interrupted, rng.uniform(1e-6, 4e-4))
+        interrupt(interrupted, rng.uniform(1e-6, longest))
     interrupted()
     before = list(rounds)
     while any(now <= then for now, then in zip(rounds, before, strict=True)):
@@ -100,5 +100,36 @@ def storm_model(count: int) -> None:
     storm(count, predict, learn, predict)
 
 
+def storm_learning(count: int) -> None:
+    """A model that learns, grows and is pruned while others predict with it."""
+    model, numbers = TextClassifier(max_features=1000), iter(range(10**9))
+    texts = [f"word{k % 7} word{k % 11} other{k}" for k in range(100)]
+    labels = [k % 3 for k in range(100)]
+
+    def learn() -> None:
+        new = next(numbers)
+        model.partial_fit([f"{text} new{new}" for text in texts], labels)
+
+    def learn_and_forget() -> None:
+        learn()
+        if 3 in model.classes_:
+            model.forget_class(3)
+        else:
+            model.learn_one("a class that comes and goes", 3)
+
+    def predict() -> None:
+        model.predict_one(texts[next(numbers) % 100])
+
+    learn()
+    storm(count, learn_and_forget, predict, predict, longest=8e-3)
+    if 3 in model.classes_:
+        model.forget_class(3)
+    learn()
+    right = np.mean(model.predict(texts) == labels)
+    if right < 1:
+        sys.exit(f"{right:.0%} of the texts that were learned again and again are labelled right")
+
+
 if __name__ == "__main__":
-    {"lock": storm_lock, "model": storm_model}[sys.argv[1]](int(sys.argv[2]))
+    storms = {"lock": storm_lock, "model": storm_model, "learning": storm_learning}
+    storms[sys.argv[1]](int(sys.argv[2]))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sureline.errors import InvalidParameter, show
 from sureline.features.rows import Rows
+from sureline.kernels.compiling import defer_signals
 from sureline.model.drift import Monitor
 from sureline.model.learner import Floats, Learner, chances
 from sureline.model.learning import LearningMixin
@@ -146,8 +147,9 @@ class LinearModel(LearningMixin):
             if not state.wide:
                 state = self.learner.widen(state, self.memory_limit_gb, self.owner)
             column = self.labels.tolist().index(label)
-            with self.lock.write():
-                self.publish(state.without(column), np.delete(self.labels, column))
+            rest = state.without(column), np.delete(self.labels, column)
+            with defer_signals(), self.lock.write():
+                self.publish(*rest)
 
     def trim(self, features: int) -> None:
         """Give back the memory reserved for features beyond so many."""

@@ -14,6 +14,7 @@ from sureline.features.hashing import Hashing
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import TokenizedTexts, Tokenizer
 from sureline.features.vocabulary import KEPT_SHARE, Vocabulary, largest
+from sureline.kernels.compiling import defer_signals
 from sureline.model.explanation import Explanation, FeatureWeight, explain_row, lower_bound
 from sureline.model.learner import Floats, Learner
 from sureline.model.linear import LinearModel
@@ -154,10 +155,12 @@ class TextModel(LinearModel):
             certainty = np.abs(self.learner.weights(state)[1 : count + 1]).max(axis=1)
         kept = largest(certainty, int(KEPT_SHARE * count))
         arrays, state = columns.pruned(kept), state.with_rows(kept)
-        for other in self.monitor.others() if self.monitor else ():
-            other.state = other.state.resized(count).with_rows(kept)
-        with self.lock.write():
+        others = self.monitor.others() if self.monitor else []
+        states = [other.state.resized(count).with_rows(kept) for other in others]
+        with defer_signals(), self.lock.write():
             columns.arrays, self.state = arrays, state
+            for other, pruned in zip(others, states, strict=True):
+                other.state = pruned
 
     @property
     def named(self) -> bool:
