@@ -1,8 +1,8 @@
 """Interrupt a thread by signals again and again while others use the same lock, or model.
 
 ``python interrupt_storm.py lock COUNT``, or ``model`` or ``learning``, exits with 0 if everybody
-goes on afterwards. It is a process of its own since what measures coverage has locks that do not survive
-this.
+goes on afterwards. It is a process of its own since what measures coverage has locks that do not
+survive this.
 """
 
 from __future__ import annotations
