@@ -83,3 +83,31 @@ def test_threads_that_have_ended_are_forgotten():
         pass
     read()
     assert len(lock._readers) <= 2
+
+
+def test_a_class_whose_arrival_was_interrupted_gave_its_words_to_the_next_one():
+    if not hasattr(signal, "raise_signal"):
+        pytest.skip("this system raises no signals")
+
+    class Interrupted(Exception):
+        """Raised by the signal handler."""
+
+    def handle(*_):
+        raise Interrupted
+
+    model = TextClassifier(random_state=0)
+    for label in "abc":
+        model.learn_one(f"{label}{label} word", label)
+    publish, before = model.model_.publish, signal.signal(signal.SIGINT, handle)
+    model.model_.publish = lambda *args: (signal.raise_signal(signal.SIGINT), publish(*args))
+    try:
+        with pytest.raises(Interrupted):
+            model.partial_fit(["zzz qqq"] * 3, ["d"] * 3)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        del model.model_.publish
+    model.partial_fit(["yyy"], ["e"])
+    of_class = [weight.feature for weight in model.top_features("e", 9) if weight.weight > 0.0]
+    assert "yyy" in of_class
+    assert "zzz" not in of_class
+    assert model.model_.class_rows[model.classes_.tolist().index("e")] == 1

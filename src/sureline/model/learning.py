@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from copy import copy
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from sureline.errors import DataError
 from sureline.features.rows import Rows
+from sureline.kernels.compiling import defer_signals
 from sureline.model.arrivals import (
     check_characters,
     check_label_kind,
@@ -53,10 +56,16 @@ class LearningMixin:
         def fresh_state(self, features: int, classes: int) -> State: ...  # noqa: D102
 
     def publish(self, state: State, labels: Labels) -> None:
-        """Make a state and the labels of its columns the current ones; within a write."""
-        self.state = state
-        if not np.array_equal(self.labels, labels):
-            self.labels, self.classes = labels, np.sort(labels)
+        """Make a state and the labels of its columns the current ones; within a write.
+
+        The last line calls nothing, so that no handler of a signal comes between its parts.
+        """
+        classes = self.classes
+        if np.array_equal(self.labels, labels):
+            labels = self.labels
+        else:
+            classes = np.sort(labels)
+        self.state, self.labels, self.classes = state, labels, classes
 
     def learn(
         self,
@@ -138,6 +147,7 @@ class LearningMixin:
             if labels.size == 2:
                 swapped = labels[1] != label
                 if swapped:
+                    state = copy(state)  # the current one is swapped together with its labels
                     state.swap()
                 late = (1.0 if swapped else -1.0), int(state.counts[2])
             # The first label of a stream could not be predicted.
@@ -145,10 +155,9 @@ class LearningMixin:
             del coming[0]
         before = labels.size
         labels = np.concatenate([labels, *(label for _, label in coming)])
-        if state.wide:
-            # Other classes begin with the row that shows them.
+        if state.wide and coming:  # they begin with the row that shows them
+            state = copy(state.with_columns(labels.size, limit, self.owner))
             state.used = max(state.used, beforehand)
-            state = state.with_columns(labels.size, limit, self.owner)
             for column, (row, _) in enumerate(coming, before):
                 self.learner.begin_class(state, column, -1.0, int(state.counts[2]) + row - begin)
         return self._learn_known(state, labels, rows, y, weight, kept[begin:], turn, first, late)
@@ -190,7 +199,9 @@ class LearningMixin:
         room = self._room(state, monitor)
         for chunk, order in _pieces(rows, kept, self.chunk_size(state), room):
             part, mistakes = rows.part(chunk.start, chunk.stop), state.counts.item(1)
-            with self.lock.write():
+            arriving = state.wide and state.used < labels.size
+            # A class whose rows are learned before it has a label would be taken for the next one.
+            with defer_signals() if arriving else nullcontext(), self.lock.write():
                 if late is not None and (order.size or chunk.stop == len(rows)):
                     self.learner.begin_class(state, 0, *late)
                     late = None
