@@ -65,7 +65,7 @@ from sureline.model.drift import Change, Moved
 
 pytest_plugins = ["cli_fixtures"]
 
-VOID = {"br", "link", "meta", "col", "input"}
+VOID = {"br", "link", "meta", "col", "input", "wbr"}
 TAGS = """
 html head title style body header main footer nav section h1 h2 h3 p a ul ol li dl dt dd div span
 strong bdi mark code table caption thead tbody tfoot tr th td figure figcaption details summary
@@ -711,6 +711,16 @@ def test_labels_that_are_confused_are_neighbours():
     order = order_by_confusion(counts)
     assert sorted(order) == list(range(40))
     assert all(abs(order.index(a) - order.index(b)) == 1 for a, b in pairs)
+
+
+def test_names_of_classes_were_broken_within_words_on_narrow_screens():
+    labels = ["rec.sport.hockey", "a_<b>_c"]
+    model = TextClassifier(random_state=0).fit(["ice", "puck", "x", "y"], labels * 2)
+    report = collect(model, [Batch(text=pa.array(["x"], pa.large_string()))], labels[:1])
+    source = rendered(report)
+    check_safe(source)
+    assert "<bdi>rec.<wbr>sport.<wbr>hockey</bdi>" in source
+    assert "<bdi>a_<wbr>&lt;b&gt;_<wbr>c</bdi>" in source
 
 
 def test_one_class_one_row_and_no_mistake():

@@ -220,6 +220,7 @@ def _environment() -> Environment:
         "signed": _write_signed,
         # rounded down, so that as many rows reach it
         "threshold": lambda value: f"{floor(1e4 * value) / 1e4:.4f}" if isfinite(value) else "–",
+        "visible": visible,
     }
     charts = (
         *(blocks_chart, coverage_chart, precision_recall_chart, reliability_chart),
