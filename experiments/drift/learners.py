@@ -37,7 +37,7 @@ def passive_aggressive(texts: Sequence[str], labels: Labels) -> Found:
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.linear_model import SGDClassifier
 
-    rows = HashingVectorizer().transform(texts)
+    rows = HashingVectorizer(n_features=2**18).transform(texts)
     model = SGDClassifier(penalty=None, learning_rate="pa1", eta0=1.0)
     found, classes = np.full(len(texts), None, dtype=object), np.unique(labels)
     for k in range(len(texts)):
@@ -130,7 +130,7 @@ def paired(texts: Sequence[str], labels: Labels) -> Found:
     return found, alarms
 
 
-SKLEARN = "scikit-learn, HashingVectorizer, pa1"
+SKLEARN = "scikit-learn, HashingVectorizer(n_features=2**18), pa1"
 AUTO, NONE = "sureline, drift='auto'", "sureline, drift=None"
 BAYES = "River, BagOfWords, BernoulliNB retrained by DDM"
 MAIN: dict[str, Learner] = {

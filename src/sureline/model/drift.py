@@ -30,6 +30,7 @@ import numpy as np
 
 from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows
+from sureline.kernels.compiling import defer_signals
 from sureline.model.learner import Floats, Integers
 from sureline.model.predictions import Labels
 from sureline.options import Drift
@@ -171,7 +172,8 @@ class Monitor:
         learned, wrong, expected = self.pending, self.wrong, self.expected(model.classes.size)
         self.pending = self.wrong = 0
         if self.trial is not None:
-            return self._judge(self.trial, model, learned, wrong)
+            with defer_signals():  # what is decided must not be left half done
+                return self._judge(self.trial, model, learned, wrong)
         if self.rows + learned > WINDOW:
             self.rows, self.mistakes = self.rows / 2.0, self.mistakes / 2.0
         self.rows += learned
@@ -188,7 +190,8 @@ class Monitor:
             self.evidence[k] = math.exp(min(grown, math.log(MOST)))
         rarity = sum(self.evidence) / len(RATIOS)
         if rarity * rate >= 1.0:
-            self._begin(model, rarity)
+            with defer_signals():
+                self._begin(model, rarity)
         return False
 
     def _begin(self, model: LinearModel, rarity: float) -> None:
