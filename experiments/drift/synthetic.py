@@ -1,4 +1,4 @@
-"""Rows of numbers in any amount: a flip after a million of them, and ten million without change."""
+"""Rows of numbers in any amount: a change after a million of them, and ten million without one."""
 
 from __future__ import annotations
 
@@ -38,8 +38,11 @@ def draw(rng: np.random.Generator, weights: Any, count: int, noise: float) -> tu
     return X, ((scores > 0) != wrong).astype(np.int64)
 
 
-def flip(name: str, seed: int) -> dict[str, float]:
-    """The accuracy on rows after a flip of a model that has learned a million before it."""
+def change(name: str, seed: int, flip: bool) -> dict[str, float]:
+    """The accuracy on rows after a change of a model that has learned a million before it.
+
+    After a `flip` the labels are the opposite, else they have nothing to do with those before.
+    """
     rng = np.random.default_rng(seed)
     weights = rng.standard_normal(FEATURES)
     make = CLASSIFIERS[name]
@@ -48,8 +51,9 @@ def flip(name: str, seed: int) -> dict[str, float]:
         X, y = draw(rng, weights, CHUNK, NOISE)
         for which in ("auto", "None"):
             models[which].partial_fit(X, y)
-    later = draw(rng, -weights, AFTER, NOISE)
-    tests = draw(rng, -weights, TESTED, 0.0)
+    weights = -weights if flip else rng.standard_normal(FEATURES)
+    later = draw(rng, weights, AFTER, NOISE)
+    tests = draw(rng, weights, TESTED, 0.0)
     found = dict[str, float]()
     for which, model in models.items():
         model.partial_fit(*later)
