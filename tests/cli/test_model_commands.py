@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from cases import slow
 from cli_runs import COLUMNS, MAIL, command
 from rich.console import Console
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -305,7 +306,8 @@ def test_many_classes_have_their_most_frequent_confusions_listed(run):
     ]
 
 
-def test_a_disk_that_fills_up_is_not_ignored(model, folder):
+@pytest.mark.parametrize("unbuffered", ["1", *slow("")])
+def test_a_disk_that_fills_up_is_not_ignored(unbuffered, model, folder):
     """Unbuffered output used to lose what the system did not take, and to exit with 0."""
     resource = pytest.importorskip("resource", reason="this system has no limits on files")
     Path("many.csv").write_text("message\n" + "free lunch now\n" * 5000)
@@ -313,18 +315,17 @@ def test_a_disk_that_fills_up_is_not_ignored(model, folder):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-    for unbuffered in ("", "1"):
-        with Path("out.csv").open("wb") as out:
-            done = subprocess.run(
-                command("predict", model, "many.csv", "--text", "message", "-q"),
-                stdout=out,
-                stderr=subprocess.PIPE,
-                text=True,
-                check=False,
-                env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-                preexec_fn=limit,
-            )
-        assert (done.returncode, done.stderr) == (2, "sureline: File too large\n")
+    with Path("out.csv").open("wb") as out:
+        done = subprocess.run(
+            command("predict", model, "many.csv", "--text", "message", "-q"),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            preexec_fn=limit,
+        )
+    assert (done.returncode, done.stderr) == (2, "sureline: File too large\n")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system cannot stop processes")

@@ -434,6 +434,7 @@ def test_cells_resume_and_are_tried_again_only_where_data_was_missing(tmp_path):
     assert len(read_records(results)) == 3
 
 
+@pytest.mark.slow
 def test_a_record_of_another_grid_or_of_older_tasks_does_not_count(tmp_path, monkeypatch):
     results, settings = tmp_path / "cells.jsonl", {"seed": 3, "data": str(tmp_path)}
     for values, made in (((1.0,), 1), ((1.0,), 1), ((1.0, 2.0), 2)):
