@@ -18,6 +18,7 @@ from sureline import TextClassifier
 
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 POOL = "ignore:unclosed running multiprocessing pool:ResourceWarning"  # CrossValidator leaves one
+SOCKET = "ignore:unclosed <socket.socket:ResourceWarning"  # Spark 4.0 leaves some, for a while
 # For processes that live a minute on small data: compile little, collect garbage on one thread.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 WAIT = 600.0  # seconds until a process that does not start is given up
@@ -53,6 +54,7 @@ def needs_spark():
         pytest.mark.xdist_group("spark"),
         pytest.mark.filterwarnings(PANDAS),
         pytest.mark.filterwarnings(POOL),
+        pytest.mark.filterwarnings(SOCKET),
     ]
 
 

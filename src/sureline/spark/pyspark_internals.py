@@ -1,7 +1,7 @@
 """Everything that sureline uses of pyspark beyond its documented interface.
 
-Tried with pyspark 4.3.0. Where another release differs, this is the one file to look at. What
-pyspark's classes offer to their subclasses, such as ``_set`` and ``_setDefault``, those call.
+Tried with pyspark 4.0.0 and 4.3.0. Where another release differs, this is the one file to look at.
+What pyspark's classes offer to their subclasses, such as ``_set`` and ``_setDefault``, those call.
 """
 
 from __future__ import annotations
