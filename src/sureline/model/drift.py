@@ -142,7 +142,7 @@ class Monitor:
         return min(max(1 << (least - 1).bit_length(), FIRST_BLOCK), LAST_BLOCK)
 
     @property
-    def room(self) -> int:
+    def remaining(self) -> int:
         """How many more rows the present block has."""
         return max(self.block - self.pending, 1)  # an exception may have come before `act`
 

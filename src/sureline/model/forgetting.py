@@ -33,7 +33,7 @@ class Forgetting(NamedTuple):
     shares: NDArray[np.float64]
     every: int
 
-    def left(self, state: State) -> int:
+    def remaining(self, state: State) -> int:
         """How many more examples the present step has."""
         return self.size - state.clock % self.size
 

@@ -196,8 +196,8 @@ class LearningMixin:
         codes = columns_of(y, labels)
         watched = turn.learning and turn.ordered and not turn.learned
         monitor = self.monitor if watched else None
-        room = self._room(state, monitor)
-        for chunk, order in _pieces(rows, kept, self.chunk_size(state), room):
+        remaining = self._remaining(state, monitor)
+        for chunk, order in _pieces(rows, kept, self.chunk_size(state), remaining):
             part, mistakes = rows.part(chunk.start, chunk.stop), state.counts.item(1)
             arriving = state.wide and state.used < labels.size
             # A class whose rows are learned before it has a label would be taken for the next one.
@@ -219,14 +219,14 @@ class LearningMixin:
                     return int(chunk.stop)
         return len(rows)
 
-    def _room(self, state: State, monitor: Monitor | None) -> Callable[[], int] | None:
+    def _remaining(self, state: State, monitor: Monitor | None) -> Callable[[], int] | None:
         """How many rows may be learned before something else is to be done, if anything is."""
         forgetting = self.learner.forgetting
         if forgetting is None:
-            return None if monitor is None else lambda: monitor.room
+            return None if monitor is None else lambda: monitor.remaining
         if monitor is None:
-            return lambda: forgetting.left(state)
-        return lambda: min(monitor.room, forgetting.left(state))
+            return lambda: forgetting.remaining(state)
+        return lambda: min(monitor.remaining, forgetting.remaining(state))
 
     def know(self, labels: Labels) -> None:
         """Know these labels, too, from now on."""
@@ -250,17 +250,18 @@ class LearningMixin:
 
 
 def _pieces(
-    rows: Rows, kept: Integers, size: float, room: Callable[[], int] | None
+    rows: Rows, kept: Integers, size: float, remaining: Callable[[], int] | None
 ) -> Iterator[tuple[slice, Integers]]:
     """Consecutive rows that are learned at once, and which of these are `kept`.
 
-    They have about `size` nonzeros at most, and no more rows than there is `room` for.
+    They have about `size` nonzeros at most, and no more rows than are `remaining` until something
+    else is to be done.
     """
     for chunk in rows.chunks(size):
         start = chunk.start
         begin, stop = np.searchsorted(kept, [start, chunk.stop]).tolist()
-        while room is not None and stop - begin > room():
-            last = begin + room()
+        while remaining is not None and stop - begin > remaining():
+            last = begin + remaining()
             end = int(kept[last - 1]) + 1
             yield slice(start, end), kept[begin:last] - start
             start, begin = end, last
