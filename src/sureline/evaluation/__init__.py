@@ -1,4 +1,4 @@
-"""Evaluation: protocols, metrics, significance tests, calibration, learning curves, reports.
+"""Evaluation: protocols, metrics, significance, calibration, learning curves, audits, reports.
 
 Names are imported when they are first used.
 """
@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sureline.evaluation.ablation import Ablation, feature_ablation, text_feature_groups
+    from sureline.evaluation.label_errors.audit import (
+        Audit,
+        DuplicateGroup,
+        LabelPair,
+        Suspect,
+        audit,
+    )
     from sureline.evaluation.learning_curves import LearningCurve, learning_curve
     from sureline.evaluation.metrics import (
         METRICS,
@@ -31,16 +38,21 @@ if TYPE_CHECKING:
 __all__ = [
     "METRICS",
     "Ablation",
+    "Audit",
     "Calibration",
     "Confusion",
+    "DuplicateGroup",
     "Evaluation",
     "Judgement",
+    "LabelPair",
     "LearningCurve",
     "Majority",
     "McNemar",
     "Metric",
     "Progression",
     "StreamMeasures",
+    "Suspect",
+    "audit",
     "calibration",
     "compute_metrics",
     "confusion_counts",
@@ -62,6 +74,7 @@ __all__ = [
 # No module may have the name of something it offers: importing it would hide the other.
 _HOMES = {
     "ablation": ("Ablation", "feature_ablation", "text_feature_groups"),
+    "label_errors.audit": ("Audit", "DuplicateGroup", "LabelPair", "Suspect", "audit"),
     "learning_curves": ("LearningCurve", "learning_curve"),
     "metrics": (
         "METRICS",

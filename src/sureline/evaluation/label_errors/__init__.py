@@ -1,0 +1,1 @@
+"""Wrong labels: texts whose labels are probably wrong, and duplicates of texts."""

@@ -1,0 +1,79 @@
+"""The features of all texts, read once: sparse rows of what two or more texts share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sureline.estimators import TextClassifier
+from sureline.features.rows import Rows
+from sureline.features.vocabulary import Vocabulary, largest
+
+FEWEST = 2  # texts that must have a feature: what one text alone has shows nothing about others
+
+
+class TextRows(NamedTuple):
+    """Texts as rows of the features that several of them have.
+
+    `sizes` is how many features each text has, with those that no other has, and `prints` a
+    fingerprint of all of them: texts with the same words in the same order have the same.
+    """
+
+    rows: Rows
+    features: int
+    sizes: NDArray[np.int64]
+    prints: NDArray[np.uint64]
+
+
+def read_rows(classifier: TextClassifier, texts: pa.LargeStringArray) -> TextRows:
+    """The features of texts, as a classifier reads them."""
+    tokenizer, dtype = classifier.tokenizer(), "float32"
+    vocabulary = classifier.features == "vocabulary"
+    # Which features are kept is known when all texts have been read.
+    columns = Vocabulary() if vocabulary else classifier.empty_columns(naming=False)
+    indices, values, sizes = list[NDArray[np.int32]](), list[NDArray[np.float32]](), []
+    for _, tokens in tokenizer.chunks(texts):
+        columns.reserve(tokens, 0)
+        rows, _ = columns.enter(tokens, 0, False, dtype)
+        size = int(rows.indptr[-1])
+        indices.append(rows.indices[:size].copy())
+        values.append(rows.data[:size].copy())
+        sizes.append(np.diff(rows.indptr))
+    index = np.concatenate([np.zeros(0, np.int32), *indices])
+    value = np.concatenate([np.zeros(0, np.float32), *values])
+    size = np.concatenate([np.zeros(0, np.int64), *sizes])
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(size)])
+    counts = np.bincount(index, minlength=columns.features)
+    kept = counts >= max(FEWEST, classifier.min_count if vocabulary else 0)
+    if vocabulary and classifier.max_features is not None:
+        most = np.zeros_like(kept)
+        most[largest(counts, classifier.max_features)] = True
+        kept &= most
+    prints = _sums(scramble(np.arange(columns.features, dtype=np.uint64))[index], ends)
+    chosen = kept[index]
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)])[ends]
+    number = (np.cumsum(kept) - 1).astype(np.int32)
+    value = value[chosen]
+    if classifier.normalize:
+        length = np.sqrt(_sums(np.square(value, dtype=np.float64), ends))
+        value /= np.repeat(np.maximum(length, 1e-30), np.diff(ends)).astype(np.float32)
+    rows = Rows(ends, number[index[chosen]], value)
+    return TextRows(rows, int(np.count_nonzero(kept)), size, prints)
+
+
+def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers that look random, one for each (SplitMix64)."""
+    with np.errstate(over="ignore"):
+        z = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _sums(values: NDArray[Any], ends: NDArray[np.int64]) -> NDArray[Any]:
+    """The sum of each row's values."""
+    total = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values, dtype=values.dtype)])
+    return total[ends[1:]] - total[ends[:-1]]
