@@ -124,11 +124,17 @@ class FileOptions:
 
 
 @dataclass(frozen=True)
-class LabelledInput(FileOptions):
-    """Labelled rows to learn from."""
+class LabelledRows(FileOptions):
+    """Labelled rows."""
 
     text: str | None = flag("--text COL", f'{TEXT_COLUMN} Default: "text".')
     label: str | None = flag("--label COL", f'{LABEL_COLUMN} Default: "label".')
+
+
+@dataclass(frozen=True)
+class LabelledInput(LabelledRows):
+    """Labelled rows to learn from."""
+
     weight: str | None = flag(
         "--weight COL",
         "The column of weights: how much each row counts. Default: all the same.",

@@ -32,6 +32,10 @@ COMMANDS = {
         "sureline.cli.evaluate.command",
         "Test a model on files of labelled rows: accuracy, F1, log loss, confusion matrix.",
     ),
+    "audit": (
+        "sureline.cli.audit.command",
+        "Find labels that are probably wrong, and duplicates, in files of labelled texts.",
+    ),
     "compare": (
         "sureline.cli.compare.command",
         "Compare all rules, and scikit-learn's classifiers, on your rows.",

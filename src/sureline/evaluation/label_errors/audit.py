@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,6 +48,13 @@ class LabelPair(NamedTuple):
     suggested: Any
     wrong: float
     share: float
+
+
+class Place(NamedTuple):
+    """Where a text is from: its source, if that is known, and its number there, from 1."""
+
+    source: Any
+    number: int
 
 
 class DuplicateGroup(NamedTuple):
@@ -165,8 +173,67 @@ class Audit:
         return lead_contributions(self._model, self.text(row), other, given)
 
     def text(self, row: int) -> str:
-        """A text, or its beginning if it is very long."""
+        """A text, or its beginning if it is very long.
+
+        Parameters
+        ----------
+        row : int
+            The place of the text, from 0.
+
+        Returns
+        -------
+        str
+            At most 20,000 characters.
+        """
         return str(self._texts[row].as_py())[:LONGEST_TEXT]
+
+    def place(self, row: int) -> Place:
+        """Where a text is from.
+
+        Parameters
+        ----------
+        row : int
+            The place of the text among all, from 0.
+
+        Returns
+        -------
+        Place
+            Its source, None if there are none, and its number there, from 1.
+        """
+        source = None if self.sources is None else _plain(self.sources[row])
+        return Place(source, int(self._numbers[row]))
+
+    def write_report(
+        self, path: str | os.PathLike[str], *, name: str = "Labels", threshold: float = THRESHOLD
+    ) -> None:
+        """Write an HTML page to read the suspects on, and to choose what is corrected.
+
+        It is one file that loads nothing from elsewhere. Corrections are downloaded from it as
+        ``fixes.csv``.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write; an existing one is replaced once the new one is complete.
+        name : str, default="Labels"
+            What the page calls the texts.
+        threshold : float, default=0.5
+            The least probability of being wrong of the texts on the page.
+        """
+        from sureline.evaluation.label_errors.page import save_page
+
+        save_page(path, name, self, threshold)
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.intp]:
+        """The number of each text within its source, from 1."""
+        if self.sources is None:
+            return np.arange(1, self.labels.size + 1)
+        numbers = np.empty(self.labels.size, np.intp)
+        for source in np.unique(self.sources):
+            own = np.flatnonzero(self.sources == source)
+            numbers[own] = np.arange(1, own.size + 1)
+        return numbers
 
     def pairs(self) -> list[LabelPair]:
         """The estimated wrong labels by label and suggested label, the most frequent first.

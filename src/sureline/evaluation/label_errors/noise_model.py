@@ -16,13 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
 
 PAIR_ROWS = 100.0  # texts of each class that speak for an equal share of wrong labels
 WRONG_SHARE, SHARE_ROWS = 0.05, 500.0  # the share that so many texts speak for
-STEPS = 100  # of expectation maximization, at most
+FIRST_STEPS, STEPS = 20, 200  # taking all labels for right, and of expectation maximization
 ENOUGH = 1e-5  # gain in log likelihood per text below which it ends
-FIRST_STEPS, INNER_STEPS = 20, 3  # for factor and constants
 LEAST_FACTOR, MOST_FACTOR = 1e-3, 1e3
 SMALLEST = 1e-12
 
@@ -41,31 +39,32 @@ def fit_noise(scores: Floats, codes: Integers) -> NoiseModel:
     """Estimate how labels went wrong, from scores of models that had not learned the texts."""
     n, classes = scores.shape
     scores = scores - scores.mean(axis=1, keepdims=True)
-    scores = scores / max(float(np.abs(scores).mean()), SMALLEST)
+    scores /= max(float(np.abs(scores).mean()), SMALLEST)
     given = np.zeros((n, classes))
     given[np.arange(n), codes] = 1.0
-    link = _Link(1.0, np.zeros(classes)).fitted(scores, given, FIRST_STEPS)
-    transition = _shares(np.full((classes, classes), 0.0), n)
-    truth, before = given, -np.inf
+    link = _Link(1.0, np.zeros(classes))
+    for _ in range(FIRST_STEPS):
+        link = link.improved(scores, link.chances(scores), given)
+    transition, truth, before = _transition(np.zeros((classes, classes))), given, -np.inf
     for _ in range(STEPS):
-        logs = np.log(softmax(link.logits(scores), axis=1) + SMALLEST)
-        logs += np.log(transition[:, codes].T)
-        total = logsumexp(logs, axis=1, keepdims=True)
-        truth, likelihood = np.exp(logs - total), float(total.mean())
-        transition = _shares(truth.T @ given, n)
+        chance = link.chances(scores)
+        truth = chance * transition.T[codes] + SMALLEST
+        total = truth.sum(axis=1, keepdims=True)
+        truth /= total
+        likelihood = float(np.log(total).mean())
         if likelihood - before < ENOUGH:
             break
-        link, before = link.fitted(scores, truth, INNER_STEPS), likelihood
+        transition = _transition(truth.T @ given)
+        link, before = link.improved(scores, chance, truth), likelihood
     return NoiseModel(truth, transition)
 
 
-def _shares(counts: Floats, n: int) -> Floats:
+def _transition(counts: Floats) -> Floats:
     """The share of each given label by true label, from counts and what is known beforehand."""
-    classes = len(counts)
-    wrong = float(counts.sum() - np.trace(counts))
-    share = (wrong + WRONG_SHARE * SHARE_ROWS) / (n + SHARE_ROWS if counts.any() else SHARE_ROWS)
-    share = min(share, 1.0 - 1.0 / classes)
-    known = np.full((classes, classes), PAIR_ROWS * share / max(classes - 1, 1))
+    classes, n = len(counts), float(counts.sum())
+    wrong = n - float(np.trace(counts))
+    share = (wrong + WRONG_SHARE * SHARE_ROWS) / (n + SHARE_ROWS)
+    known = np.full((classes, classes), PAIR_ROWS * share / (classes - 1))
     np.fill_diagonal(known, PAIR_ROWS * (1.0 - share))
     return np.asarray((counts + known) / (counts.sum(axis=1, keepdims=True) + PAIR_ROWS))
 
@@ -76,22 +75,22 @@ class _Link(NamedTuple):
     factor: float
     constants: Floats
 
-    def logits(self, scores: Floats) -> Floats:
-        """The logarithm of probabilities, up to a constant per text."""
-        return self.factor * scores + self.constants
+    def chances(self, scores: Floats) -> Floats:
+        """The probability of each true label."""
+        logits = self.factor * scores + self.constants
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
+        return logits
 
-    def fitted(self, scores: Floats, truth: Floats, steps: int) -> _Link:
-        """The one that explains true labels best, after so many steps."""
-        factor, constants = self
-        wanted, shares = float((truth * scores).sum()), truth.sum(axis=0)
-        for _ in range(steps):
-            chance = softmax(factor * scores + constants, axis=1)
-            constants = constants + np.log((shares + 1.0) / (chance.sum(axis=0) + 1.0))
-            chance = softmax(factor * scores + constants, axis=1)
-            parts = chance * scores
-            mean = parts.sum(axis=1)
-            slope = float((parts * scores).sum() - mean @ mean) + 1.0
-            step = (wanted - float(mean.sum())) / slope
-            step = float(np.clip(step, -0.5 * factor, factor))
-            factor = float(np.clip(factor + step, LEAST_FACTOR, MOST_FACTOR))
+    def improved(self, scores: Floats, chance: Floats, truth: Floats) -> _Link:
+        """One that explains true labels better, by a step; `chance` is what this one gives."""
+        constants = self.constants + np.log(
+            (truth.sum(axis=0) + 1.0) / (chance.sum(axis=0) + 1.0)
+        )
+        mean = np.einsum("ij,ij->i", chance, scores)
+        slope = float(np.einsum("ij,ij,ij->", chance, scores, scores) - mean @ mean) + 1.0
+        step = (float(np.einsum("ij,ij->", truth, scores)) - float(mean.sum())) / slope
+        step = float(np.clip(step, -0.5 * self.factor, self.factor))
+        factor = float(np.clip(self.factor + step, LEAST_FACTOR, MOST_FACTOR))
         return _Link(factor, constants)

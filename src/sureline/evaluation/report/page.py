@@ -15,7 +15,7 @@ from math import floor, isfinite
 from time import perf_counter
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import as_labels
@@ -148,15 +148,13 @@ def render_page(
 ) -> str:
     """The whole page, as a string."""
     style = files("sureline.evaluation.report").joinpath("report.css").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     evaluation = report.evaluation
     blocks = report.blocks if evaluation.rows >= FEWEST_ROWS else []
     groups = [(f"mistakes-{k}", each) for k, each in enumerate(report.mistakes, 1)]
     links = {(each.true, each.predicted): place for place, each in groups}
     contents = {
         "style": style,
-        "policy": f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'",
+        "policy": page_policy(style),
         "model": model,
         "made": made,
         "version": version,
@@ -194,13 +192,30 @@ def render_page(
         "novelty": "Novelty" if report.novelty else "",
     }
     contents["sections"] = [(key, title) for key, title in sections.items() if title]
-    return _environment().get_template("template.html").render(contents)
+    return page_environment().get_template("template.html").render(contents)
 
 
-def _environment() -> Environment:
-    """Jinja with all that templates call; everything they write is escaped."""
+def page_policy(style: str, script: str | None = None) -> str:
+    """A content security policy that allows this style and this script, and nothing else."""
+
+    def source(content: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+    scripts = "" if script is None else f"script-src {source(script)}; "
+    return (
+        f"default-src 'none'; style-src {source(style)}; {scripts}img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def page_environment(*packages: str) -> Environment:
+    """Jinja with all that templates call; everything they write is escaped.
+
+    Templates are those of the report, and of other `packages`.
+    """
+    own = "sureline.evaluation.report"
     environment = Environment(
-        loader=PackageLoader("sureline.evaluation.report", "."),
+        loader=ChoiceLoader([PackageLoader(name, ".") for name in (*packages, own)]),
         autoescape=True,
         finalize=_finalize,
         keep_trailing_newline=True,
