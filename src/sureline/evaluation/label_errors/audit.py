@@ -243,7 +243,9 @@ class Audit:
         list of LabelPair
             Pairs with at least one text that is probably wrong, as an expectation of a half.
         """
-        totals = np.bincount(np.searchsorted(self.classes, self.labels), minlength=len(self.classes))
+        totals = np.bincount(
+            np.searchsorted(self.classes, self.labels), minlength=len(self.classes)
+        )
         names = self.classes.tolist()
         left, right = np.nonzero(self.wrong_counts >= 0.5)
         found = [

@@ -75,11 +75,11 @@ def _signatures(read: TextRows, some: Integers) -> NDArray[np.uint64]:
     hashes = scramble(np.arange(read.features, dtype=np.uint64))
     bucket = (hashes % np.uint64(buckets)).astype(np.int64)
     owner = np.repeat(np.arange(len(rows)) * buckets, np.diff(rows.indptr))
-    least = np.full(len(rows) * buckets, EMPTY)
+    smallest = np.full(len(rows) * buckets, EMPTY)
     size = int(rows.indptr[-1])
     index = rows.indices[:size]
-    np.minimum.at(least, owner + bucket[index], hashes[index])
-    least = least.reshape(-1, buckets)
+    np.minimum.at(smallest, owner + bucket[index], hashes[index])
+    least = smallest.reshape(-1, buckets)
     for _ in range(buckets):  # an empty bucket has what the next one has
         empty = least == EMPTY
         if not empty.any():

@@ -34,18 +34,19 @@ def read_rows(classifier: TextClassifier, texts: pa.LargeStringArray) -> TextRow
     vocabulary = classifier.features == "vocabulary"
     # Which features are kept is known when all texts have been read.
     columns = Vocabulary() if vocabulary else classifier.empty_columns(naming=False)
-    indices, values, sizes = list[NDArray[np.int32]](), list[NDArray[np.float32]](), []
+    indices, values = list[NDArray[np.int32]](), list[NDArray[np.float32]]()
+    lengths = list[NDArray[np.int64]]()
     for _, tokens in tokenizer.chunks(texts):
         columns.reserve(tokens, 0)
         rows, _ = columns.enter(tokens, 0, False, dtype)
-        size = int(rows.indptr[-1])
-        indices.append(rows.indices[:size].copy())
-        values.append(rows.data[:size].copy())
-        sizes.append(np.diff(rows.indptr))
+        end = int(rows.indptr[-1])
+        indices.append(rows.indices[:end].copy())
+        values.append(rows.data[:end].copy())
+        lengths.append(np.diff(rows.indptr))
     index = np.concatenate([np.zeros(0, np.int32), *indices])
     value = np.concatenate([np.zeros(0, np.float32), *values])
-    size = np.concatenate([np.zeros(0, np.int64), *sizes])
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(size)])
+    sizes = np.concatenate([np.zeros(0, np.int64), *lengths])
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     counts = np.bincount(index, minlength=columns.features)
     kept = counts >= max(FEWEST, classifier.min_count if vocabulary else 0)
     if vocabulary and classifier.max_features is not None:
@@ -61,7 +62,7 @@ def read_rows(classifier: TextClassifier, texts: pa.LargeStringArray) -> TextRow
         length = np.sqrt(_sums(np.square(value, dtype=np.float64), ends))
         value /= np.repeat(np.maximum(length, 1e-30), np.diff(ends)).astype(np.float32)
     rows = Rows(ends, number[index[chosen]], value)
-    return TextRows(rows, int(np.count_nonzero(kept)), size, prints)
+    return TextRows(rows, int(np.count_nonzero(kept)), sizes, prints)
 
 
 def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -76,4 +77,4 @@ def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _sums(values: NDArray[Any], ends: NDArray[np.int64]) -> NDArray[Any]:
     """The sum of each row's values."""
     total = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values, dtype=values.dtype)])
-    return total[ends[1:]] - total[ends[:-1]]
+    return np.asarray(total[ends[1:]] - total[ends[:-1]])

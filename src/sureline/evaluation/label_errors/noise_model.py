@@ -85,9 +85,7 @@ class _Link(NamedTuple):
 
     def improved(self, scores: Floats, chance: Floats, truth: Floats) -> _Link:
         """One that explains true labels better, by a step; `chance` is what this one gives."""
-        constants = self.constants + np.log(
-            (truth.sum(axis=0) + 1.0) / (chance.sum(axis=0) + 1.0)
-        )
+        constants = self.constants + np.log((truth.sum(axis=0) + 1.0) / (chance.sum(axis=0) + 1.0))
         mean = np.einsum("ij,ij->i", chance, scores)
         slope = float(np.einsum("ij,ij,ij->", chance, scores, scores) - mean @ mean) + 1.0
         step = (float(np.einsum("ij,ij->", truth, scores)) - float(mean.sum())) / slope

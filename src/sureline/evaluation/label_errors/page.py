@@ -43,7 +43,7 @@ class ShownGroup(NamedTuple):
 
     text: str
     members: Sequence[tuple[Place, str]]
-    count: int
+    total: int
     identical: bool
 
 

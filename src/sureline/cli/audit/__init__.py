@@ -1,0 +1,1 @@
+"""``sureline audit``."""
