@@ -258,7 +258,7 @@ def open_texts(name: str, folder: str | None = None) -> Parts:
     two Texts
         To learn from and to be judged on.
     """
-    every, test = _make(name, folder)
+    every, test = make_texts(name, folder)
     kept = np.unique(find_text_copies(every.text.to_pylist(), test))
     every = every.take(kept)
     if test is None:
@@ -269,7 +269,8 @@ def open_texts(name: str, folder: str | None = None) -> Parts:
     return every.take(known), every.take(judged)
 
 
-def _make(name: str, folder: str | None) -> Made:
+def make_texts(name: str, folder: str | None) -> Made:
+    """All texts of a task, copies included, and which of them are to be judged on, if known."""
     info = TASKS[name]
     path = find_file(info.file, Path(folder) if folder else None) if info.file else Path()
     return info.make(path)
@@ -293,7 +294,7 @@ def find_text_copies(texts: Sequence[str], test: NDArray[np.bool_] | None = None
 
 def count_copies(name: str, folder: str | None = None) -> tuple[int, int, int]:
     """How many texts a task's file has, how many are copies of others, and the largest group."""
-    every, test = _make(name, folder)
+    every, test = make_texts(name, folder)
     first = find_text_copies(every.text.to_pylist(), test)
     groups = np.bincount(first)
     return first.size, first.size - int(np.count_nonzero(groups)), int(groups.max(initial=0))

@@ -33,10 +33,11 @@ class Duplicates(NamedTuple):
 
     def groups(self, of: Integers) -> list[Integers]:
         """The rows of each group of two or more, in order of the first."""
-        order = np.argsort(of, kind="stable")
+        several = np.flatnonzero(np.bincount(of)[of] > 1)
+        order = several[np.argsort(of[several], kind="stable")]
         cuts = np.flatnonzero(np.diff(of[order])) + 1
-        several = [each for each in np.split(order, cuts) if each.size > 1]
-        return sorted(several, key=lambda rows: int(rows[0]))
+        groups = np.split(order, cuts) if order.size else []
+        return sorted(groups, key=lambda rows: int(rows[0]))
 
 
 def find_duplicates(texts: pa.LargeStringArray, read: TextRows) -> Duplicates:

@@ -13,6 +13,7 @@ from sureline.features.rows import Rows
 from sureline.features.vocabulary import Vocabulary, largest
 
 FEWEST = 2  # texts that must have a feature: what one text alone has shows nothing about others
+SMALLEST = 1e-30
 
 
 class TextRows(NamedTuple):
@@ -31,38 +32,39 @@ class TextRows(NamedTuple):
 def read_rows(classifier: TextClassifier, texts: pa.LargeStringArray) -> TextRows:
     """The features of texts, as a classifier reads them."""
     tokenizer, dtype = classifier.tokenizer(), "float32"
-    vocabulary = classifier.features == "vocabulary"
+    vocabulary, binary = classifier.features == "vocabulary", classifier.counts == "binary"
     # Which features are kept is known when all texts have been read.
     columns = Vocabulary() if vocabulary else classifier.empty_columns(naming=False)
-    indices, values = list[NDArray[np.int32]](), list[NDArray[np.float32]]()
-    lengths = list[NDArray[np.int64]]()
+    indices, values = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
+    lengths, prints = [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
     for _, tokens in tokenizer.chunks(texts):
         columns.reserve(tokens, 0)
         rows, _ = columns.enter(tokens, 0, False, dtype)
         end = int(rows.indptr[-1])
         indices.append(rows.indices[:end].copy())
-        values.append(rows.data[:end].copy())
+        if not binary:
+            values.append(rows.data[:end].copy())
         lengths.append(np.diff(rows.indptr))
-    index = np.concatenate([np.zeros(0, np.int32), *indices])
-    value = np.concatenate([np.zeros(0, np.float32), *values])
-    sizes = np.concatenate([np.zeros(0, np.int64), *lengths])
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        prints.append(_sums(scramble(tokens.keys[:end]), rows.indptr))
+    index, sizes = np.concatenate(indices), np.concatenate(lengths)
     counts = np.bincount(index, minlength=columns.features)
     kept = counts >= max(FEWEST, classifier.min_count if vocabulary else 0)
     if vocabulary and classifier.max_features is not None:
         most = np.zeros_like(kept)
         most[largest(counts, classifier.max_features)] = True
         kept &= most
-    prints = _sums(scramble(np.arange(columns.features, dtype=np.uint64))[index], ends)
-    chosen = kept[index]
+    number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)[index]
+    chosen = number >= 0
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)])[ends]
-    number = (np.cumsum(kept) - 1).astype(np.int32)
-    value = value[chosen]
+    shared = np.diff(ends)
+    value = np.ones(int(ends[-1]), np.float32) if binary else np.concatenate(values)[chosen]
     if classifier.normalize:
-        length = np.sqrt(_sums(np.square(value, dtype=np.float64), ends))
-        value /= np.repeat(np.maximum(length, 1e-30), np.diff(ends)).astype(np.float32)
-    rows = Rows(ends, number[index[chosen]], value)
-    return TextRows(rows, int(np.count_nonzero(kept)), sizes, prints)
+        squares = shared if binary else _sums(np.square(value, dtype=np.float64), ends)
+        scale = 1.0 / np.sqrt(np.maximum(squares, SMALLEST))
+        value *= np.repeat(scale.astype(np.float32), shared)
+    rows = Rows(ends, number[chosen], value)
+    return TextRows(rows, int(np.count_nonzero(kept)), sizes, np.concatenate(prints))
 
 
 def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
