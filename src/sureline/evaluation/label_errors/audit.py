@@ -169,8 +169,8 @@ class Audit:
         list of LeadContribution
             Features, with their share and where in the text they are.
         """
-        given, other = _plain(self.labels[row]), _plain(self.suggested[row])
-        return lead_contributions(self._model, self.text(row), other, given)
+        given, other = np.searchsorted(self.classes, [self.labels[row], self.suggested[row]])
+        return lead_contributions(self._model, self.text(row), int(other), int(given))
 
     def text(self, row: int) -> str:
         """A text, or its beginning if it is very long.
@@ -256,13 +256,18 @@ class Audit:
 
     @cached_property
     def _model(self) -> TextClassifier:
-        """A model that has learned all texts but those whose labels are probably wrong."""
+        """A model that has learned all texts but those whose labels are probably wrong.
+
+        Its labels are the numbers of the classes.
+        """
         trusted = self.probability_wrong < THRESHOLD
         if np.unique(self.labels[trusted]).size < 2:
             trusted = np.ones_like(trusted)
         model = clone(self._classifier).set_params(max_iter=1, n_jobs=None)
         fitted: TextClassifier = model.fit(
-            self._texts, self.labels, sample_weight=trusted.astype(np.float64)
+            self._texts,
+            np.searchsorted(self.classes, self.labels),
+            sample_weight=trusted.astype(np.float64),
         )
         return fitted
 

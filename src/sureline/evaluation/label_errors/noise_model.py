@@ -7,9 +7,10 @@ the probability of each true label. So a text is suspicious where its scores spe
 label, and the more so the more often that pair of labels is confused.
 
 Little is known of T where there are few texts: it is drawn towards equal shares of wrong labels in
-all classes, and these towards one in twenty. In the end, the scores of one text in a hundred are
-taken to show nothing, so that no probability is beyond what such a model can know, and texts whose
-scores are extreme are ranked by how well their label fits.
+all classes, and these towards one in twenty. In the end, there
+is taken to be one text whose scores show nothing for ten with wrong labels, so that no probability
+is beyond what such a model can know, and texts whose scores are extreme are ranked by how well
+their label fits.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 PAIR_ROWS = 300.0  # texts of each class that speak for an equal share of wrong labels
 WRONG_SHARE, SHARE_ROWS = 0.05, 500.0  # the share that so many texts speak for
 FIRST_STEPS, STEPS = 20, 200  # taking all labels for right, and of expectation maximization
-ENOUGH = 1e-5  # gain in log likelihood per text below which it ends
-UNINFORMED = 0.01  # the share of texts whose scores are taken to show nothing
+ENOUGH = 1e-5  # change of the log likelihood per text below which it ends
+UNINFORMED = 0.1  # texts whose scores show nothing, as a share of those with wrong labels
 LEAST_FACTOR, MOST_FACTOR = 1e-3, 1e3
 SMALLEST = 1e-12
 
@@ -55,11 +56,12 @@ def fit_noise(scores: Floats, codes: Integers) -> NoiseModel:
         total = truth.sum(axis=1, keepdims=True)
         truth /= total
         likelihood = float(np.log(total).mean())
-        if likelihood - before < ENOUGH:
+        if abs(likelihood - before) < ENOUGH:
             break
         transition = _transition(truth.T @ given)
         link, before = link.improved(scores, chance, truth), likelihood
-    chance = (1.0 - UNINFORMED) * link.chances(scores) + UNINFORMED * given.mean(axis=0)
+    blind = UNINFORMED * (1.0 - float((truth * given).sum()) / n)
+    chance = (1.0 - blind) * link.chances(scores) + blind * given.mean(axis=0)
     truth = chance * transition.T[codes]
     return NoiseModel(truth / truth.sum(axis=1, keepdims=True), transition)
 

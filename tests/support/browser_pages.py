@@ -1,0 +1,78 @@
+"""Pages opened in a real browser, from a server of our own."""
+
+import os
+import shutil
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+WIDTH, HEIGHT = 1200, 3000
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    """The path of a browser; where there is none, its tests are skipped with a sentence."""
+    for name in BROWSERS:
+        found = shutil.which(name)
+        if found:
+            return found
+    pytest.skip("no chromium to open a report with: apt-get install chromium")
+
+
+class Site:
+    """A folder on a server of our own, which records the requests."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.requests = folder, list[str]()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.requests.append(self.path)
+                file = site.folder / self.path.lstrip("/")
+                content = file.read_bytes() if file.is_file() else b""
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.root = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self) -> "Site":
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def look(browser: str, url: str, folder: Path) -> tuple[str, list[str]]:
+    """Open a page: what became of it, and what the browser said on its console.
+
+    A picture and a print are left in the folder.
+    """
+    options = [
+        *("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        *("--disable-dev-shm-usage", "--enable-logging=stderr", "--no-pdf-header-footer"),
+        f"--window-size={WIDTH},{HEIGHT}",
+        f"--user-data-dir={folder / 'browser'}",
+        f"--screenshot={folder / 'page.png'}",
+        f"--print-to-pdf={folder / 'page.pdf'}",
+        "--dump-dom",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--no-sandbox")  # which root cannot have
+    done = subprocess.run([browser, *options, url], capture_output=True, check=True)
+    said = done.stderr.decode(errors="replace").splitlines()
+    return done.stdout.decode(), [line for line in said if ":CONSOLE" in line]
