@@ -71,7 +71,7 @@ def test_help_lists_the_commands_and_nothing_given_asks_for_it(arguments, capsys
 
 
 COMMANDS = ["train", "predict", "evaluate", "explain", "inspect", "merge", "rules", "demo"]
-COMMANDS += ["compare", "tune", "reproduce"]
+COMMANDS += ["compare", "tune", "reproduce", "audit"]
 
 
 def words_of(help_text: str) -> str:

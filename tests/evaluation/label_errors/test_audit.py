@@ -1,4 +1,4 @@
-"""Audits of labels: what is wrong is found, duplicates are exact, probabilities mean what they say."""
+"""Audits of labels: wrong ones are found, duplicates exactly, probabilities mean what they say."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 from wrong_labels import flipped_texts
 
-from sureline import TextClassifier
+from sureline import AROWClassifier, TextClassifier
 from sureline.data import as_text, sms_spam
 from sureline.errors import DataError, InvalidParameter
 from sureline.evaluation import Audit, audit
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_audit_and_inputs_stay_as_they_are():
     [["ham", "spam"], [7, -2], [1.5, 2.5], [True, False], ["", "ümlaut 🎉"]],
 )
 def test_labels_of_any_type(values):
-    texts, labels, wrong, truth = flipped_texts(400, 2, own=0.6)
+    texts, labels, wrong, _ = flipped_texts(400, 2, own=0.6)
     names = [values[int(label[-1])] for label in labels]
     found = audit(pd.Series(texts), pd.Series(names))
     suspects = found.suspects()
@@ -247,6 +247,9 @@ def test_what_cannot_be_audited_is_refused_in_a_sentence():
         audit(["a", "b"], ["x", "y"], model="arow")
     with pytest.raises(InvalidParameter, match="random_state must be a whole number"):
         audit(["a", "b"], ["x", "y"], random_state=-1)
+    model = TextClassifier(AROWClassifier(memory_limit_gb=1e-6))
+    with pytest.raises(DataError, match=r"8 texts of 8 classes take 0\.0 GB, more than 1e-06"):
+        audit([f"a{k}" for k in range(8)], list(range(8)), model=model)
     with pytest.raises(InvalidParameter, match="bits"):
         audit(["a", "b"], ["x", "y"], model=TextClassifier(bits=0))
 

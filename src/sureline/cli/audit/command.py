@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from sureline.cli.groups import flag, with_options
@@ -73,9 +74,7 @@ def audit(
 
     Texts that occur in several of the files, such as train.csv and test.csv, are reported.
     """
-    from sureline.cli.predict.writer import choose_kind
-
-    kind = None if output.output is None else choose_kind(output.output, None)
+    kind = None if output.output is None else _choose_kind(output.output)
     for option, path in (("-o", output.output), ("--report", output.report)):
         if path is not None and path != "-":
             check_place(path, option)
@@ -97,7 +96,12 @@ def audit(
         return
     with loading(output.quiet):
         from sureline.cli.audit.render import render
-        from sureline.cli.audit.results import collect_results, read_rows, write_suspects
+        from sureline.cli.audit.results import (
+            check_labels,
+            collect_results,
+            read_rows,
+            write_suspects,
+        )
         from sureline.estimators import TextClassifier
         from sureline.evaluation import audit as audit_labels
 
@@ -115,6 +119,8 @@ def audit(
         random_state=options.seed,
     )
     warn_of_bad_rows(reader.bad)
+    for warning in check_labels(rows, reader):
+        say(warning)
     if output.output is not None:
         write_suspects(output.output, str(kind), found, options.threshold)
     if output.report is not None:
@@ -127,6 +133,18 @@ def audit(
         print_json(results)
     else:
         show(render(results))
+
+
+def _choose_kind(path: str) -> str:
+    """The format of the file to write, by the end of its name."""
+    from sureline.cli.predict.writer import KINDS
+
+    kind = "csv" if path == "-" else KINDS.get(Path(path).suffix[1:].lower())
+    if kind is None:
+        raise InvalidParameter(
+            f"the name -o {path} has no known format; end it in .csv, .jsonl or .parquet"
+        )
+    return kind
 
 
 def _check_apply(output: AuditOutput) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sureline.cli.label_check import find_ids, find_spellings
 from sureline.cli.predict.writer import WRITERS, open_output
 from sureline.cli.screen import rate_line
 from sureline.data import Reader
@@ -44,6 +45,13 @@ def read_rows(reader: Reader, quiet: bool) -> LabelledTexts:
             progress(rows, reader)
     several = np.array(sources) if len(set(sources)) > 1 else None
     return LabelledTexts(pa.concat_arrays(texts), pa.concat_arrays(labels), several)
+
+
+def check_labels(rows: LabelledTexts, reader: Reader) -> list[str]:
+    """Warnings of labels that look like ids, or that differ in spelling alone."""
+    counts = Counter(rows.label.to_pylist())
+    found = find_ids(counts, reader.label_name, complete=True, many=True), find_spellings(counts)
+    return [warning for warning in found if warning is not None]
 
 
 def collect_results(found: Audit, threshold: float, output: AuditOutput) -> dict[str, Any]:
@@ -130,6 +138,6 @@ def _warnings(found: Audit) -> list[str]:
     groups = "1 text occurs" if count == 1 else f"{count:,} texts occur"
     more = "" if len(leaks) == 1 else f", and others in other files ({texts:,} rows in all)"
     return [
-        f"{groups}, the same or nearly the same, in {' and in '.join(names)}{more}: a model that "
+        f"{groups}, the same or nearly the same, in {' and '.join(names)}{more}: a model that "
         "is trained on one and tested on the other shows too few errors; remove them from one"
     ]

@@ -24,6 +24,7 @@ from sureline.evaluation.report.features import LeadContribution, lead_contribut
 
 THRESHOLD = 0.5
 MOST_WORDS = 6  # of a suspect
+TABLES = 5  # of a number per text and class
 LONGEST_TEXT = 20_000  # characters of a text that are explained
 
 
@@ -329,6 +330,7 @@ def audit(
             "audit needs texts of two classes; there is "
             + (f"one only, {show(_plain(classes[0]))}" if classes.size else "none")
         )
+    _check_memory(classifier, codes.size, classes.size)
     origin = None if sources is None else as_labels(sources)
     if origin is not None and origin.shape != given.shape:
         raise DataError(f"audit: there are {given.size:,} labels but {origin.size:,} sources")
@@ -381,6 +383,18 @@ def _classifier(model: TextClassifier | None, random_state: Any) -> TextClassifi
     chosen.set_params(random_state=int(random_state))
     chosen.begin()  # checks all parameters
     return chosen
+
+
+def _check_memory(classifier: TextClassifier, texts: int, classes: int) -> None:
+    """Refuse so many texts and classes that their scores take more memory than a model may."""
+    limit = classifier.chosen_estimator().memory_limit_gb
+    needed = TABLES * 8e-9 * texts * classes
+    if needed > limit:
+        raise DataError(
+            f"audit: the scores of {texts:,} texts of {classes:,} classes take {needed:,.1f} GB, "
+            f"more than {limit:g}; audit a part of the texts, or set memory_limit_gb of the "
+            "model's estimator"
+        )
 
 
 def _check_threshold(threshold: Any, owner: str) -> None:
