@@ -1,26 +1,12 @@
 """Pages opened in a real browser, from a server of our own."""
 
 import os
-import shutil
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import pytest
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTH, HEIGHT = 1200, 3000
-
-
-@pytest.fixture(scope="module")
-def browser() -> str:
-    """The path of a browser; where there is none, its tests are skipped with a sentence."""
-    for name in BROWSERS:
-        found = shutil.which(name)
-        if found:
-            return found
-    pytest.skip("no chromium to open a report with: apt-get install chromium")
 
 
 class Site:

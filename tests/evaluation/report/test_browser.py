@@ -10,7 +10,7 @@ from browser_pages import HEIGHT, WIDTH, Site, look
 from sureline import TextClassifier
 from sureline.evaluation import write_report
 
-pytest_plugins = ["browser_pages"]
+pytest_plugins = ["browser_fixtures"]
 
 
 def colours(picture: bytes) -> tuple[int, int, int]:
