@@ -35,6 +35,7 @@ PAGES = [
     "docs/model-file.md",
     "docs/merging.md",
     "docs/evaluation.md",
+    "docs/audit.md",
     "docs/report.md",
     "docs/concepts.md",
     "docs/many-classes.md",

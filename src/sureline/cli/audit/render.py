@@ -34,7 +34,8 @@ def render(results: dict[str, Any]) -> RenderableType:
 def _summary(results: dict[str, Any]) -> RenderableType:
     table = grid()
     table.add_row("rows", f"{results['rows']:,} of {results['classes']:,} classes")
-    share = f"about {results['wrong']:,.0f} labels ({results['share_wrong']:.1%})"
+    digits = ".0f" if results["wrong"] >= 10.0 else ".1f"
+    share = f"about {results['wrong']:,{digits}} labels ({results['share_wrong']:.1%})"
     table.add_row(Text("wrong", STRONG), Text(share, STRONG))
     chance = f"{results['threshold']:.0%}"
     table.add_row(

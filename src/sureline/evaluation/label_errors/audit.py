@@ -312,11 +312,13 @@ def audit(
     >>> from sureline.data import sms_spam
     >>> from sureline.evaluation import audit
     >>> texts, labels = sms_spam()
-    >>> labels = list(labels)
-    >>> labels[20], labels[30] = "spam", "ham"
+    >>> labels = ["spam" if row % 100 == 0 else label for row, label in enumerate(labels)]
     >>> found = audit(texts, labels)
-    >>> 20 in found.ranked(), found.suggested[20]
-    (True, 'ham')
+    >>> rows = found.ranked()
+    >>> len(rows), sum(row % 100 == 0 for row in rows.tolist())
+    (0, 0)
+    >>> found.suspects(limit=1)[0].suggested
+    'ham'
     """
     classifier = _classifier(model, random_state)
     rows, given = as_text(texts), as_labels(labels)
