@@ -229,6 +229,14 @@ def test_wrong_corrections_are_refused_and_nothing_is_written(run, folder, fixes
             ["--apply", "fixes.csv", "-o", "new.csv", "--report", "page.html"],
             "--report and --apply cannot be given together; leave out one",
         ),
+        (
+            ["--apply", "fixes.csv", "-o", "new.csv", "--threshold", "0.9"],
+            "--threshold and --apply cannot be given together; leave out one",
+        ),
+        (
+            ["--apply", "fixes.csv", "-o", "new.csv", "--no-lowercase"],
+            "--no-lowercase and --apply cannot be given together; leave out one",
+        ),
         (["--apply", "none.csv", "-o", "new.csv"], "none.csv: No such file or directory"),
         (
             ["--apply", "mail.csv", "-o", "mail.csv"],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from sureline.cli.groups import flag, with_options
+from sureline.cli.groups import Given, flag, with_options
 from sureline.cli.options import OUTPUT, Files, LabelledRows, ResultOptions, TextFlags
 from sureline.cli.paths import check_not_an_input, check_place
 from sureline.errors import InvalidParameter
@@ -79,7 +79,7 @@ def audit(
         if path is not None and path != "-":
             check_place(path, option)
     if output.apply is not None:
-        _check_apply(output)
+        _check_apply(output, options, texts)
 
     from sureline.cli.screen import loading, print_json, say, show, warn_of_bad_rows
     from sureline.data import Reader
@@ -147,9 +147,16 @@ def _choose_kind(path: str) -> str:
     return kind
 
 
-def _check_apply(output: AuditOutput) -> None:
+def _check_apply(output: AuditOutput, options: AuditOptions, texts: Given) -> None:
     """Refuse what does not go with corrections."""
     if output.output is None:
         raise InvalidParameter("--apply needs the file to write, such as -o corrected.csv")
-    if output.report is not None:
-        raise InvalidParameter("--report and --apply cannot be given together; leave out one")
+    audits = {
+        "--report": output.report is not None,
+        "--top": output.top != AuditOutput.top,
+        "--threshold": options.threshold != AuditOptions.threshold,
+        "--seed": options.seed != AuditOptions.seed,
+        **dict.fromkeys(texts.words[:1], True),
+    }
+    for option in (name for name, given in audits.items() if given):
+        raise InvalidParameter(f"{option} and --apply cannot be given together; leave out one")

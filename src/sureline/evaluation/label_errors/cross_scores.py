@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from sureline.estimators import TextClassifier
 from sureline.evaluation.label_errors.features import TextRows
@@ -38,12 +39,13 @@ def cross_scores(
     `codes` has the label of each text as a number, `groups` which texts stay together.
     """
     scores = np.zeros((codes.size, classes))
+    plain = clone(classifier).set_params(calibration=None, drift=None)  # which scores do not need
     every = np.arange(int(groups.max(initial=0)) + 1)
     for _ in range(ORDERS if codes.size < LARGE else 1):
         place = rng.permutation(every)[groups]
         order = np.argsort(place, kind="stable")
         for each in (order, order[::-1]):
-            _score(classifier, read, codes, groups, each, scores)
+            _score(plain, read, codes, groups, each, scores)
     return scores
 
 
