@@ -211,7 +211,10 @@ HEAD = "row,label,suggested\n"
          "'spam'; give the file that was audited"),
         (HEAD + "9,ham,spam\n", "fixes.csv, line 2: there is no row 9 in mail.csv, which has 8; "
          "give the file that was audited"),
-        (HEAD + "3\n", "fixes.csv, line 2: the row must be a number from 1, got '3'"),
+        (HEAD + "3\n", "fixes.csv, line 2 has fewer fields than the first line names"),
+        (HEAD + "9" * 30 + ",a,b\n", f"fixes.csv, line 2: the row must be a number from 1, got "
+         f"'{'9' * 30}'"),
+        (HEAD + "1," + "a" * 200_000 + ",b\n", "--apply fixes.csv is not a CSV file in UTF-8"),
     ],
 )  # fmt: skip
 def test_wrong_corrections_are_refused_and_nothing_is_written(run, folder, fixes, message):
@@ -219,6 +222,17 @@ def test_wrong_corrections_are_refused_and_nothing_is_written(run, folder, fixes
     base = ("audit", "mail.csv", "--text", "message", "--label", "kind", "-o", "new.csv")
     assert run(*base, "--apply", "fixes.csv") == (2, "", f"sureline: {message}\n")
     assert not Path("new.csv").exists()
+
+
+def test_labels_with_any_signs_are_corrected(run, folder):
+    labels = [f"a{label}\u2028\v\x85," if label == "class 0" else '"b"\n' for label in LABELS]
+    write("rows.csv", TEXTS, labels)
+    assert run("audit", "rows.csv", "-o", "suspects.csv")[0] == 0
+    assert run("audit", "rows.csv", "--apply", "suspects.csv", "-o", "new.csv")[0] == 0
+    fixes = {int(each["row"]): each["suggested"] for each in read("suspects.csv")}
+    assert len(fixes) > 30
+    for number, row in enumerate(read("new.csv"), 1):
+        assert row["label"] == fixes.get(number, labels[number - 1])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from sureline.errors import DataError
 from sureline.evaluation.report.text import visible
 
 COLUMNS = ("row", "label", "suggested")
+ROW = re.compile("[1-9][0-9]{0,17}")  # a number that fits into 64 bits
 
 
 class Fix(NamedTuple):
@@ -79,26 +81,15 @@ def describe(done: dict[str, Any]) -> RenderableType:
 
 def read_fixes(path: str, file: str) -> dict[int, Fix]:
     """The corrections in a table by row number; of a table with files, those of this one."""
-    found = dict[int, Fix]()
-    others = set[str]()
-    try:
-        content = Path(path).read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(f"--apply {path} is not a text file in UTF-8") from None
-    table = csv.DictReader(content.splitlines(keepends=True))
-    missing = [name for name in COLUMNS if name not in (table.fieldnames or ())]
-    if missing:
-        raise DataError(
-            f"--apply {path} has no column {missing[0]!r}; it needs {', '.join(COLUMNS)}, as the "
-            "page and -o write them"
-        )
-    for each in table:
-        line = table.line_num
+    found, others = dict[int, Fix](), set[str]()
+    for line, each in _read_table(path):
         if each.get("file") is not None and not _is_file(each["file"], file):
             others.add(each["file"])
             continue
         number, label, corrected = (each[name] for name in COLUMNS)
-        if corrected is None or not number.isascii() or not number.isdigit() or int(number) < 1:
+        if corrected is None:
+            raise DataError(f"{path}, line {line} has fewer fields than the first line names")
+        if not ROW.fullmatch(number):
             raise DataError(f"{path}, line {line}: the row must be a number from 1, got {number!r}")
         if int(number) in found:
             raise DataError(f"{path}, line {line}: row {number} is corrected twice")
@@ -108,6 +99,24 @@ def read_fixes(path: str, file: str) -> dict[int, Fix]:
             f"--apply {path} has corrections of {', '.join(sorted(others))}, but none of {file}"
         )
     return found
+
+
+def _read_table(path: str) -> list[tuple[int, dict[str, Any]]]:
+    """The rows of a table of corrections, each with the number of its last line."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as content:
+            table = csv.DictReader(content)
+            names = table.fieldnames or ()
+            rows = [(table.line_num, row) for row in table]
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError(f"--apply {path} is not a CSV file in UTF-8") from None
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        raise DataError(
+            f"--apply {path} has no column {missing[0]!r}; it needs {', '.join(COLUMNS)}, as the "
+            "page and -o write them"
+        )
+    return rows
 
 
 def _is_file(name: str, file: str) -> bool:
