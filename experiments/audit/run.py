@@ -192,7 +192,7 @@ def _describe(found: Audit) -> str:
     same = "no text occurs twice"
     if found.duplicates:
         same = (
-            f"**{found.duplicate_rows:,} exact duplicates** in {len(found.duplicates):,} groups, "
+            f"**{found.duplicate_rows:,} exact duplicates** in {_groups(len(found.duplicates))}, "
             f"the largest of {max(len(each.rows) for each in found.duplicates)}"
         )
     pairs = "; ".join(
@@ -200,9 +200,13 @@ def _describe(found: Audit) -> str:
     )
     return (
         f"{found.labels.size:,} texts, {found.share_wrong:.1%} of the labels probably wrong"
-        f"{f' ({pairs})' if pairs else ''}; {same}; {len(found.conflicts):,} groups of equal or "
-        "similar texts have different labels."
+        f"{f' ({pairs})' if pairs else ''}; {same}; {_groups(len(found.conflicts))} of equal "
+        "or similar texts with different labels."
     )
+
+
+def _groups(count: int) -> str:
+    return "1 group" if count == 1 else f"{count:,} groups"
 
 
 def _excerpt(found: Audit, row: int) -> str:

@@ -17,7 +17,7 @@ from sureline.evaluation.label_errors.features import TextRows
 from sureline.model.linear import LinearModel
 
 ORDERS = 2  # each of them forwards and backwards
-LARGE = 5_000  # texts from which on one order is enough
+LARGE = 3_000  # texts from which on one order is enough
 BLOCKS = 30  # of texts that are scored, then learned; later ones are longer
 FIRST_BLOCK = 400  # the first has a text of so many, or `FEWEST`
 FEWEST = 10
