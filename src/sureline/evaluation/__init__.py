@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sureline.evaluation.ablation import Ablation, feature_ablation, text_feature_groups
-    from sureline.evaluation.label_errors.audit import (
-        Audit,
-        DuplicateGroup,
-        LabelPair,
-        Suspect,
-        audit,
-    )
+    from sureline.evaluation.label_errors.audit import Audit, audit
+    from sureline.evaluation.label_errors.findings import DuplicateGroup, LabelPair, Suspect
     from sureline.evaluation.learning_curves import LearningCurve, learning_curve
     from sureline.evaluation.metrics import (
         METRICS,
@@ -74,7 +69,8 @@ __all__ = [
 # No module may have the name of something it offers: importing it would hide the other.
 _HOMES = {
     "ablation": ("Ablation", "feature_ablation", "text_feature_groups"),
-    "label_errors.audit": ("Audit", "DuplicateGroup", "LabelPair", "Suspect", "audit"),
+    "label_errors.audit": ("Audit", "audit"),
+    "label_errors.findings": ("DuplicateGroup", "LabelPair", "Suspect"),
     "learning_curves": ("LearningCurve", "learning_curve"),
     "metrics": (
         "METRICS",

@@ -14,7 +14,8 @@ from sureline.cli.predict.writer import WRITERS, open_output
 from sureline.cli.screen import rate_line
 from sureline.data import Reader
 from sureline.errors import DataError
-from sureline.evaluation.label_errors.audit import Audit, DuplicateGroup, Suspect
+from sureline.evaluation.label_errors.audit import Audit
+from sureline.evaluation.label_errors.findings import DuplicateGroup, Suspect
 
 if TYPE_CHECKING:
     from sureline.cli.audit.command import AuditOutput

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,12 @@ from sureline.estimators import TextClassifier
 from sureline.evaluation.label_errors.cross_scores import cross_scores
 from sureline.evaluation.label_errors.duplicates import Duplicates, find_duplicates
 from sureline.evaluation.label_errors.features import read_rows
+from sureline.evaluation.label_errors.findings import (
+    DuplicateGroup,
+    LabelPair,
+    Place,
+    Suspect,
+)
 from sureline.evaluation.label_errors.noise_model import fit_noise
 from sureline.evaluation.report.features import LeadContribution, lead_contributions
 
@@ -26,45 +32,6 @@ THRESHOLD = 0.5
 MOST_WORDS = 6  # of a suspect
 TABLES = 5  # of a number per text and class
 LONGEST_TEXT = 20_000  # characters of a text that are explained
-
-
-class Suspect(NamedTuple):
-    """A text whose label is probably wrong.
-
-    `row` is its place among the texts, from 0; `words` are those that speak most for the suggested
-    label and against the given one.
-    """
-
-    row: int
-    label: Any
-    suggested: Any
-    probability_wrong: float
-    words: tuple[str, ...]
-
-
-class LabelPair(NamedTuple):
-    """How many texts of a label probably have another: `share` is of all texts of that label."""
-
-    label: Any
-    suggested: Any
-    wrong: float
-    share: float
-
-
-class Place(NamedTuple):
-    """Where a text is from: its source, if that is known, and its number there, from 1."""
-
-    source: Any
-    number: int
-
-
-class DuplicateGroup(NamedTuple):
-    """Texts that are the same, or nearly so: their rows from 0, labels and sources."""
-
-    rows: tuple[int, ...]
-    labels: tuple[Any, ...]
-    sources: tuple[Any, ...]
-    identical: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ from sureline.evaluation.report.page import page_environment, page_policy
 from sureline.evaluation.report.text import clip
 
 if TYPE_CHECKING:
-    from sureline.evaluation.label_errors.audit import Audit, DuplicateGroup, Place
+    from sureline.evaluation.label_errors.audit import Audit
+    from sureline.evaluation.label_errors.findings import DuplicateGroup, Place
 
 PACKAGE = "sureline.evaluation.label_errors"
 MOST_SUSPECTS = 1000
