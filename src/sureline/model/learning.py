@@ -93,12 +93,12 @@ class LearningMixin:
         turn : Turn, default=NEW
             Whether the rows were counted or learned before, and whether they are learned now.
         """
-        first = self._learn(rows, y, weight, classes, features, turn, 0)
+        first = self._learn_until_replaced(rows, y, weight, classes, features, turn, 0)
         while first < len(rows):  # the monitor has made another model the current one
             rest = rows.part(first, len(rows)), y[first:], weight[first:]
-            first += self._learn(*rest, None, features, turn, first)
+            first += self._learn_until_replaced(*rest, None, features, turn, first)
 
-    def _learn(
+    def _learn_until_replaced(
         self,
         rows: Rows,
         y: Labels,
@@ -174,7 +174,7 @@ class LearningMixin:
         first: int,
         late: tuple[float, int] | None = None,
     ) -> int:
-        """Learn the `kept` rows, whose labels are among `labels`, in order, as `_learn` does.
+        """Learn the `kept` rows, whose labels are among `labels`, as `_learn_until_replaced` does.
 
         `late` is what the second class begins with, together with its first row: nobody may see the
         one without the other.
