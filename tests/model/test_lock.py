@@ -36,7 +36,7 @@ def test_signals_at_any_moment_leave_everybody_working(what, count):
 def test_learning_that_was_interrupted_between_two_blocks_never_ended_again():
     model = TextClassifier(random_state=0).partial_fit(TEXTS, LABELS)
     monitor = model.model_.monitor
-    monitor.count(monitor.room, 0)  # an exception of a signal handler came before `act`
+    monitor.count(monitor.remaining, 0)  # an exception of a signal handler came before `act`
     model.partial_fit(TEXTS, LABELS)
     assert model.n_seen_ == 2 * len(TEXTS)
     assert monitor.pending < monitor.block

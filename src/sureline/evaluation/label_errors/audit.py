@@ -283,7 +283,7 @@ def audit(
     >>> found = audit(texts, labels)
     >>> rows = found.ranked()
     >>> len(rows), sum(row % 100 == 0 for row in rows.tolist())
-    (51, 41)
+    (50, 41)
     >>> found.suspects(limit=1)[0].suggested
     'ham'
     """
