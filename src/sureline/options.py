@@ -60,7 +60,7 @@ class Drift:
 
     false_alarms: float | None = option(1e-4, "", low=0.0, high=1.0)
     memory: int = option(4, "", low=0, high=64)
-    half_life: int | None = option(None, "", low=1, high=2**40)
+    half_life: int | None = option(None, "", low=1)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -285,7 +285,8 @@ class TextLearningOptions:
             "What is done when a stream changes, with --no-shuffle: auto, none, or settings such "
             "as false_alarms=1e-5,memory=2 or half_life=10000. auto: where the model is wrong more "
             "often than it was, a new model and those of earlier times learn beside it, and the "
-            "one that is right most often goes on.",
+            "one that is right most often goes on. Default: auto for texts, none for svmlight "
+            "rows.",
         ),
     )
 

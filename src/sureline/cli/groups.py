@@ -83,6 +83,9 @@ def _completion(offered: Callable[..., Any] | Sequence[str]) -> Callable[..., An
     return complete
 
 
+NO_DEFAULT = ("stop_words", "drift")  # options whose help says what holds without them
+
+
 @dataclass(frozen=True)
 class Declared:
     """In the annotation of a command's parameter: it takes the declared options of this class."""
@@ -134,6 +137,8 @@ def _parse(option: Option, written: Any) -> Any:
     subject, value = option.flag.name, written
     if option.name == "stop_words":
         value = None if written is None else read_words(written, subject)
+    elif option.name == "drift" and written is None:  # not given, which is not "none"
+        value = option.default
     elif isinstance(written, str):
         value = parse_value(written, option.kind, subject)
     if not option.fits(value):
@@ -227,7 +232,7 @@ def _declared(option: Option, panel: str) -> inspect.Parameter:
     kind = option.kinds[0]
     if kind not in (bool, int):
         kind = str
-        default = None if option.name == "stop_words" else write_value(default)
+        default = None if option.name in NO_DEFAULT else write_value(default)
     choices = [*option.choices, "none"] if option.optional else option.choices
     info = flag(
         f"{given.name} {given.metavar}",

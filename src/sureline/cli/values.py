@@ -19,7 +19,7 @@ NAMES: dict[Any, str] = {
     float: "a number",
     str: "text",
     tuple: "two numbers such as 1,2",
-    Drift: "settings such as false_alarms=1e-5,memory=2",
+    Drift: "settings such as false_alarms=1e-5,memory=2 or half_life=10000",
     Mapping: 'JSON such as {"spam": 2}',
 }
 
@@ -29,6 +29,8 @@ def parse_value(value: str, hint: Any, what: str) -> Any:
     for kind in _alternatives(hint):
         try:
             return _parse(value, kind)
+        except InvalidParameter:  # which says more
+            raise
         except ValueError:
             continue
     raise InvalidParameter(f"{what} must be {describe_type(hint)}, got {value!r}")
@@ -117,10 +119,15 @@ def _parse_drift(value: str) -> Drift:
     """Settings as ``name=value,name=value``."""
     options, given = declared(Drift), dict[str, Any]()
     for pair in value.split(","):
-        name, _, written = (part.strip() for part in pair.partition("="))
-        if name not in options:
+        name, equals, written = (part.strip() for part in pair.partition("="))
+        if not equals:
             raise ValueError(value)
+        if name not in options:
+            raise InvalidParameter(f"--drift has no setting {name!r}; it has {', '.join(options)}")
         given[name] = parse_value(written, options[name].kind, f"--drift {name}")
+        if not options[name].fits(given[name]):
+            allowed = options[name].allowed.replace("None", "none")
+            raise InvalidParameter(f"--drift {name} must be {allowed}, got {written}")
     return Drift(**given)
 
 

@@ -96,6 +96,8 @@ def _spoken(value: Any) -> str:
     if isinstance(value, list):
         shown = [str(each) for each in value[:12]] + ["…"] * (len(value) > 12)
         return ", ".join(shown)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {_spoken(each)}" for name, each in value.items())
     return str(value)
 
 

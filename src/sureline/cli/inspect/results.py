@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import isfinite, sqrt
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from sureline.estimators.stream import count_features
 from sureline.model.drift import Change
 from sureline.model.explanation import FeatureWeight
 from sureline.model.file import read, verify
+from sureline.options import Drift
 
 # What a text classifier decides for the online classifier inside it.
 STEERING = (
@@ -97,6 +99,8 @@ def _plain(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
 def _as_json(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Drift):
+        value = asdict(value)
     if isinstance(value, dict):
         return {str(key): _as_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -152,7 +152,7 @@ class Plan:
     @property
     def watches(self) -> bool:
         """Whether it was said what is done when the stream changes."""
-        return "drift" in self.learning.changed
+        return self.learning.written["drift"] is not None
 
     @property
     def ordered(self) -> bool:
@@ -170,6 +170,11 @@ class Plan:
             raise InvalidParameter(
                 f"--drift is about rows that are learned once, but --passes is {self.passes}; "
                 "leave out one of them"
+            )
+        if self.counts_first and getattr(self.drift, "half_life", None) is not None:
+            raise InvalidParameter(
+                f"--drift half_life={self.drift.half_life} forgets older texts, but --count-first "
+                "counts all of them before the first is learned; leave out one of them"
             )
 
     @property
