@@ -3,10 +3,12 @@
 import csv
 import json
 
+import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from texts import texts_of
 
-from sureline import Drift, TextClassifier, load
+from sureline import AROWClassifier, Drift, TextClassifier, load
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -113,3 +115,19 @@ def test_what_cannot_be_is_one_sentence(run, options, sentence):
     assert (code, out) == (2, "")
     assert sentence in err
     assert "Traceback" not in err
+
+
+def test_rows_of_numbers_are_watched_where_it_is_asked(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 8)).round(3)
+    y = ((X @ rng.standard_normal(8) > 0) != (np.arange(900) >= 450)).astype(int)
+    dump_svmlight_file(X, y, "rows.svm", zero_based=True)
+    X, y = load_svmlight_file("rows.svm", zero_based=True)
+    for options, drift in (((), None), (("--drift", "auto"), "auto")):
+        code, out, _ = run("train", "rows.svm", "--no-shuffle", "-q", "-o", "m.sureline", *options)
+        expected = AROWClassifier(drift=drift).partial_fit(X, y.astype(int))
+        assert code == 0
+        assert ("in the stream" in out) == (drift is not None)
+        assert load("m.sureline").coef_.tobytes() == expected.coef_.tobytes()
+        assert load("m.sureline").changes_ == expected.changes_
