@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 # Tests start many processes, each of which would compile the same sources to bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 UNCOMPILED := tests/kernels tests/rules tests/features tests/data/formats tests/estimators/box \
-	tests/estimators/parallel tests/estimators/test_adaptive_r.py tests/estimators/text/test_classifier.py \
+	tests/estimators/parallel tests/estimators/test_adaptive_r.py tests/estimators/test_forgetting.py \
 	tests/estimators/text/test_merge.py tests/estimators/text/test_weighting.py
 
 .PHONY: help demo test test-all test-oldest coverage fuzz check bench trend reproduce docs clean
@@ -30,7 +30,8 @@ test-all: $(VENV)/.test $(VENV)/.browser ## all tests: slow ones too, every seed
 # Coverage does not see lines that are compiled, so tests that use every kernel run again as Python.
 coverage: ## all tests, and how many lines of the source they run
 	$(MAKE) test-all ARGS="--cov --cov-report= --cov-fail-under=0"
-	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-append --cov-report=term $(UNCOMPILED) -k "not scikit_learn_checks"
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-append --cov-report=term $(UNCOMPILED) \
+		-k "not scikit_learn_checks and not one_word_of_a_script"
 
 test-oldest: ## the default tests with the oldest dependencies that pyproject.toml allows
 	@mkdir -p build
