@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sureline.data import as_labels, as_text
+from sureline.data.arrow_arrays import string_offsets
 from sureline.errors import DataError, InvalidParameter
 
 TEXTS = ["one", "", "naïve 🙂", "NUL \0 in", "two\nlines"]
@@ -239,3 +240,11 @@ def test_labels_that_end_in_nul_stay_apart():
 def test_numpy_labels_are_handed_on():
     labels = np.array([3, 1, 2])
     assert as_labels(labels) is labels
+
+
+def test_offsets_with_some_bytes_more_are_read():
+    """A damaged Arrow file had such a buffer, and raised NumPy's error about its size."""
+    offsets = np.array([0, 2, 5, 9], np.int64).tobytes() + b"abc"
+    array = pa.LargeStringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(b"abcdefghi"))
+    assert string_offsets(array).tolist() == [0, 2, 5, 9]
+    assert string_offsets(array.slice(1)).tolist() == [2, 5, 9]

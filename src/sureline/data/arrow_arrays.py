@@ -114,8 +114,8 @@ def string_offsets(array: pa.LargeStringArray) -> NDArray[np.int64]:
     """The n + 1 offsets of an array of n strings, as its buffer holds them."""
     if not len(array):
         return np.zeros(1, np.int64)
-    offsets = np.frombuffer(array.buffers()[1], np.int64)
-    return offsets[array.offset : array.offset + len(array) + 1]
+    # A buffer of a damaged file may have some bytes more than whole numbers.
+    return np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)
 
 
 def is_utf8(array: pa.Array) -> bool:
