@@ -43,11 +43,16 @@ def test_no_prediction_mixes_two_states(options, labels):
         for known, one in zip(allowed, answers(alone), strict=True):
             known.add(one)
 
-    def prune(prune=alone.model_.prune):  # forgetting is a step of its own
-        note()
-        prune()
+    def noted_before(step):
+        def run(*arguments):
+            note()
+            return step(*arguments)
 
-    alone.model_.prune = prune
+        return run
+
+    # To forget features, and to replace a model that no longer fits, are steps of their own.
+    alone.model_.prune = noted_before(alone.model_.prune)
+    alone.model_.monitor.act = noted_before(alone.model_.monitor.act)
     note()
     for text, label in zip(TEXTS[start:], labels[start:], strict=True):
         alone.learn_one(text, label)
