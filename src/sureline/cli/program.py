@@ -56,6 +56,14 @@ COMMANDS = {
         "sureline.cli.merge",
         "Merge models that were trained separately, on parts of the data or at different times.",
     ),
+    "serve": (
+        "sureline.cli.serve",
+        "Answer and learn over HTTP; what was acknowledged is never lost.",
+    ),
+    "journal": (
+        "sureline.cli.journal",
+        "List or export what a served model has learned, or make the model as of any moment.",
+    ),
     "rules": (
         "sureline.cli.rules",
         "List the update rules, or describe one: problem, symbols, parameters, paper.",

@@ -29,7 +29,7 @@ from sureline.features.rows import Rows
 from sureline.model.drift import Change
 from sureline.model.learner import COUNT_ONLY, NEW, Turn
 from sureline.model.linear import LinearModel
-from sureline.model.predictions import Counts, Predictions
+from sureline.model.predictions import Counts, Predictions, join_predictions
 
 Classifier = TextClassifier | OnlineClassifier
 
@@ -247,12 +247,7 @@ def predict_batch(classifier: Any, batch: Batch) -> Predictions:
     check_kind(classifier, batch)
     parts: list[Predictions]
     parts = [model.predictions(rows) for model, rows in _rows_of(classifier, batch)]
-    if len(parts) == 1:
-        return parts[0]
-    columns = zip(*parts, strict=True)
-    return Predictions(
-        *(None if some[0] is None else np.concatenate(some) for some in columns)  # type: ignore[arg-type]
-    )
+    return join_predictions(parts)
 
 
 def _rows_of(classifier: Any, batch: Batch) -> Iterator[tuple[Any, Rows]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,16 @@ class Prediction(NamedTuple):
     variance: float | None
     probabilities: dict[Any, float] | None
     novelty: float | None
+
+
+def join_predictions(parts: Sequence[Predictions]) -> Predictions:
+    """The predictions of several chunks of rows, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = zip(*parts, strict=True)
+    return Predictions(
+        *(None if some[0] is None else np.concatenate(some) for some in columns)  # type: ignore[arg-type]
+    )
 
 
 def winners(scores: Floats) -> NDArray[np.intp]:

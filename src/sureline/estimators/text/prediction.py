@@ -20,7 +20,7 @@ from sureline.features.tokenizer import CHUNK_BYTES, chunk_texts
 from sureline.model.explanation import Explanation, FeatureWeight
 from sureline.model.learner import Floats
 from sureline.model.linear import LinearModel
-from sureline.model.predictions import Prediction
+from sureline.model.predictions import Prediction, Predictions, join_predictions
 from sureline.model.text import TextModel
 
 
@@ -50,11 +50,29 @@ class TextPredictionMixin(PredictionMixin):
         if min_confidence is None:
             return super().predict(X)
         least = self._probability(min_confidence)
-        _, parts = self._predicted(X, LinearModel.predictions)
-        labels = np.concatenate([part.label for part in parts]).astype(object)
-        probability = np.concatenate([cast(Floats, part.probability) for part in parts])
-        labels[probability < least] = None
+        _, found = self.predictions(X)
+        labels = found.label.astype(object)
+        labels[cast(Floats, found.probability) < least] = None
         return np.asarray(labels)
+
+    def predictions(self, X: Any) -> tuple[NDArray[Any], Predictions]:
+        """All that is predicted of each text, by one walk over them.
+
+        Parameters
+        ----------
+        X : list, array or column of str
+            The texts.
+
+        Returns
+        -------
+        classes : array
+            The labels that the columns of the probabilities belong to.
+        predictions : Predictions
+            A named tuple of arrays: `label`, `probability`, `margin`, `variance`, `probabilities`
+            and `novelty`, as `predict_one` describes them.
+        """
+        classes, parts = self._predicted(X, LinearModel.predictions)
+        return classes, join_predictions(parts)
 
     def predict_one(
         self, text: str, min_confidence: float | None = None, details: bool = False
@@ -89,8 +107,8 @@ class TextPredictionMixin(PredictionMixin):
     def _predict_details(self, text: str, min_confidence: float | None) -> Prediction:
         """All that is predicted of one text."""
         least = 0.0 if min_confidence is None else self._probability(min_confidence)
-        classes, parts = self._predicted([text], LinearModel.predictions)
-        first: list[Any] = [None if each is None else each.tolist()[0] for each in parts[0]]
+        classes, predictions = self.predictions([text])
+        first: list[Any] = [None if each is None else each.tolist()[0] for each in predictions]
         found = Prediction(*first)
         if found.probability is None:
             return found

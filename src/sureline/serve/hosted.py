@@ -1,0 +1,600 @@
+"""A model in memory with its journal: it answers, learns in order, and can be made again.
+
+One thread learns. It takes all requests that wait, writes their examples to the journal in one
+transaction, learns them, and only then acknowledges them: so what was acknowledged is in the
+journal, and the model is its base with the journal's examples learned in order. Predictions go on
+meanwhile, also while a snapshot is written or the model is made again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Condition, Lock, Thread
+from typing import Any, NamedTuple
+
+from sureline.data.folder_lock import FolderLock
+from sureline.errors import DataError, InvalidParameter, SurelineError, show
+from sureline.estimators import TextClassifier
+from sureline.serve.journal import Asked, Example, Label
+from sureline.serve.recovery import (
+    LOGGER,
+    Store,
+    check_label,
+    journal_folder,
+    label_kind,
+    learn,
+    load_texts,
+    sha256_of,
+)
+
+GROUP = 4_096  # examples that are learned by one commit, at most
+WINDOW = 1_000  # examples of which the recent error is taken
+FLUSH = 0.5  # seconds that predictions wait to be written to the journal
+SNAPSHOTS = 2  # that are kept beside the base
+
+
+class Busy(Exception):
+    """More waits to be learned than may wait."""
+
+
+class Conflict(SurelineError):
+    """A request that contradicts an earlier one."""
+
+
+class Unavailable(SurelineError):
+    """The journal cannot be written."""
+
+
+class Wanted(NamedTuple):
+    """An example of a request: a text, or the id of a prediction of one."""
+
+    label: Label
+    text: str | None = None
+    id: str | None = None
+
+
+class Learned(NamedTuple):
+    """What became of a request to learn: the numbers of its examples."""
+
+    numbers: range
+    version: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a model may take, keep and let wait."""
+
+    memory_gb: float = 4.0
+    waiting: int = 20_000  # examples
+    remember: int = 100_000  # predictions
+    snapshot_every: int = 10_000  # examples
+    snapshot_seconds: float = 300.0
+
+
+@dataclass
+class Job:
+    """A request to learn, or something else to be done between two examples."""
+
+    examples: list[Wanted]
+    done: Future[Any]
+    author: str | None = None
+    key: str | None = None
+    digest: str = ""
+    action: Callable[[], Any] | None = None
+
+
+@dataclass
+class Errors:
+    """How often a model was wrong before it learned, over all examples and over recent ones.
+
+    `expected` has the probability of a mistake that it gave for each of the recent ones.
+    """
+
+    examples: int = 0
+    mistakes: int = 0
+    recent: deque[bool] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    expected: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
+
+    def count(self, wrong: bool, probability: float | None) -> None:
+        """Count an example."""
+        self.examples += 1
+        self.mistakes += wrong
+        self.recent.append(wrong)
+        if probability is not None:
+            self.expected.append(1.0 - probability)
+
+    @property
+    def calibration_error(self) -> float:
+        """How far the share of recent mistakes and their mean probability differ."""
+        wrong, expected = list(self.recent), list(self.expected)
+        if not wrong or not expected:
+            return 0.0
+        return abs(sum(wrong) / len(wrong) - sum(expected) / len(expected))
+
+
+@dataclass
+class Shadow:
+    """A candidate that learns what the model learns."""
+
+    name: str
+    model: TextClassifier
+    since: int
+    errors: Errors = field(default_factory=Errors)
+
+
+class Hosted:
+    """A model with its journal.
+
+    Parameters
+    ----------
+    path : path
+        The model file. Its journal is a folder beside it, which is made if it is not there.
+    limits : Limits
+        How much it may take.
+    """
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self.path, self.limits, self.name = path, limits, path.stem
+        self._folder_lock = FolderLock(journal_folder(path), f"the journal of {path}")
+        try:
+            self.store = Store(journal_folder(path), limits.memory_gb, create=True)
+            self.journal = self.store.journal
+            self._adopt_file()
+            self.model, self.number = self.store.model()
+        except BaseException:
+            self._folder_lock.release()
+            raise
+        self._edition = len(self.journal.events())
+        self.errors = self._counted_errors()
+        self.shadow = self._restored_shadow()
+        self.problem: str | None = None  # why nothing can be learned
+        self._jobs: deque[Job] = deque()
+        self._waiting = 0
+        self._changed = Condition()
+        self._stopping = False
+        self._asked: dict[str, Asked] = {}
+        self._flushing: dict[str, Asked] = {}
+        self._asking = Lock()
+        self._snapshot_number = self._newest()
+        self._snapshot_time = time.monotonic()
+        self._writer: Thread | None = None
+        self.snapshot_problem: str | None = None
+        self._compile()
+        self._thread = Thread(target=self._work, name=f"learn {self.name}", daemon=True)
+        self._thread.start()
+
+    # -- beginning and end -----------------------------------------------------------------------
+
+    def _adopt_file(self) -> bool:
+        """Make the model file the base, if it is new or has changed; whether it was."""
+        digest = sha256_of(self.path)
+        if digest == self.journal.about("file_sha256"):
+            return False
+        model = load_texts(self.path, self.limits.memory_gb)
+        with self.journal.transaction():
+            number = self.journal.last
+            self.store.add(model, number, base=True)
+            self.journal.set_about("file_sha256", digest)
+        if number:
+            LOGGER.warning(
+                "%s has changed and is the new base; the examples up to %s are not in it",
+                self.path,
+                number,
+            )
+        return True
+
+    def _newest(self) -> int:
+        return max((each.number for each in self.journal.snapshots()), default=0)
+
+    def _counted_errors(self) -> Errors:
+        """How often the model was wrong on what the journal has."""
+        errors = Errors()
+        for wrong, probability in self.journal.recent(WINDOW):
+            errors.count(wrong, probability)
+        errors.examples, errors.mistakes = self.journal.mistakes()
+        return errors
+
+    def _compile(self) -> None:
+        """Compile what answers and learning need, so that no request waits for it."""
+        self.model.predict_one("", details=self.model.has_variance)
+        classes = self.model.classes_[:1]
+        deepcopy(self.model).partial_fit([""], classes)
+
+    def close(self) -> None:
+        """Learn what was accepted, write a snapshot, and end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+        if self._writer is not None:
+            self._writer.join()
+        self._flush()
+        if self.number > self._snapshot_number and self.problem is None:
+            self._write_snapshot(self.model, self.number)
+        self.store.close()
+        self._folder_lock.release()
+
+    # -- answering -------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> str:
+        """Which model it is: how often it was replaced, and the last example it has learned."""
+        return f"{self._edition}.{self.number}"
+
+    def remember(self, asked: Sequence[Asked]) -> None:
+        """Keep predictions, for labels that come later."""
+        if self.limits.remember:
+            with self._asking:
+                self._asked.update((each.id, each) for each in asked)
+
+    def asked(self, id: str) -> Asked | None:  # noqa: A002
+        """A prediction that was made."""
+        with self._asking:
+            found = self._asked.get(id) or self._flushing.get(id)
+        return found or self.journal.prediction(id)
+
+    @property
+    def lag(self) -> int:
+        """How many examples a restart would learn again."""
+        return self.number - self._snapshot_number
+
+    @property
+    def waiting(self) -> int:
+        """How many examples wait to be learned."""
+        return self._waiting
+
+    # -- learning --------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        examples: list[Wanted],
+        author: str | None = None,
+        key: str | None = None,
+        digest: str = "",
+    ) -> Future[Learned]:
+        """Ask for examples to be learned; the result comes when they are durable and learned."""
+        if self.problem is not None:
+            raise Unavailable(self.problem)
+        job = Job(examples, Future(), author, key, digest)
+        with self._changed:
+            if self._stopping:
+                raise Unavailable("the service is stopping")
+            if self._waiting and self._waiting + len(examples) > self.limits.waiting:
+                raise Busy
+            self._waiting += len(examples)
+            self._jobs.append(job)
+            self._changed.notify()
+        return job.done
+
+    def between(self, action: Callable[[], Any]) -> Future[Any]:
+        """Do something in the thread that learns, after all that was asked for before."""
+        job = Job([], Future(), action=action)
+        with self._changed:
+            if self._stopping:
+                raise Unavailable("the service is stopping")
+            self._jobs.append(job)
+            self._changed.notify()
+        return job.done
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs or self._stopping, FLUSH)
+                if not self._jobs and self._stopping:
+                    return
+                jobs = self._take()
+            for job in jobs:
+                job.done.set_running_or_notify_cancel()
+            try:
+                if jobs and jobs[0].action is not None:
+                    _finish(jobs[0].done, jobs[0].action)
+                elif jobs:
+                    self._learn(jobs)
+                if self._asked:
+                    self._flush()
+                self._snapshot_if_due()
+            except Exception as error:  # nobody may wait for ever
+                LOGGER.exception("an internal error while %s learns", self.name)
+                for job in jobs:
+                    if not job.done.done():
+                        job.done.set_exception(Unavailable(f"an internal error: {error}"))
+
+    def _take(self) -> list[Job]:
+        """The next action alone, or the next requests to learn together."""
+        jobs: list[Job] = []
+        count = 0
+        while self._jobs and count < GROUP:
+            if self._jobs[0].action is not None:
+                if not jobs:
+                    jobs.append(self._jobs.popleft())
+                break
+            job = self._jobs.popleft()
+            count += len(job.examples)
+            jobs.append(job)
+        self._waiting -= count
+        return jobs
+
+    def _learn(self, jobs: list[Job]) -> None:
+        """Journal and learn the examples of some requests, then answer them."""
+        accepted: list[tuple[Job, list[Example]]] = []
+        keys: dict[str, Job] = {}
+        repeated: list[tuple[Job, Job]] = []
+        kind = label_kind(self.model)
+        for job in jobs:
+            try:
+                if job.key is not None and job.key in keys:
+                    repeated.append((job, keys[job.key]))
+                    continue
+                if job.key is not None and self._answer_again(job):
+                    continue
+                examples = [self._resolved(each, kind, job.author) for each in job.examples]
+            except (SurelineError, sqlite3.Error) as error:
+                job.done.set_exception(error)
+                continue
+            if job.key is not None:
+                keys[job.key] = job
+            accepted.append((job, examples))
+        if accepted:
+            self._learn_accepted(accepted)
+        for job, first in repeated:
+            if (problem := first.done.exception()) is not None:
+                job.done.set_exception(problem)
+            elif job.digest != first.digest:
+                job.done.set_exception(_differs(job.key))
+            else:
+                job.done.set_result(first.done.result()._replace(replayed=True))
+
+    def _answer_again(self, job: Job) -> bool:
+        """Answer a request that was answered before."""
+        before = self.journal.request(job.key or "")
+        if before is None:
+            return False
+        digest, numbers = before
+        if digest != job.digest:
+            raise _differs(job.key)
+        job.done.set_result(Learned(numbers, self.version, replayed=True))
+        return True
+
+    def _resolved(self, wanted: Wanted, kind: type[str] | type[int], author: str | None) -> Example:
+        """The example that a request means."""
+        check_label(wanted.label, kind)
+        if wanted.id is None:
+            text = wanted.text
+            if text is None:
+                raise DataError("an example has a text, or the id of a prediction")
+            return Example(text, wanted.label, author)
+        asked = self.asked(wanted.id)
+        if asked is None:
+            raise DataError(
+                f"there is no prediction {wanted.id!r}; send the text itself (the last "
+                f"{self.limits.remember:,} predictions are kept)"
+            )
+        return Example(
+            asked.text,
+            wanted.label,
+            author,
+            asked.predicted,
+            asked.probability,
+            asked.id,
+        )
+
+    def _learn_accepted(self, accepted: list[tuple[Job, list[Example]]]) -> None:
+        examples = [each for _, some in accepted for each in some]
+        try:
+            examples = self._with_predictions(examples)
+            with self.journal.transaction():
+                numbers = self.journal.append(examples)
+                first = numbers.start
+                for job, some in accepted:
+                    if job.key is not None:
+                        own = range(first, first + len(some))
+                        self.journal.remember_request(job.key, job.digest, own)
+                    first += len(some)
+        except (sqlite3.Error, SurelineError) as error:
+            LOGGER.error("the journal of %s cannot be written: %s", self.name, error)
+            for job, _ in accepted:
+                job.done.set_exception(Unavailable(f"the journal cannot be written: {error}"))
+            return
+        try:
+            learn(self.model, examples)
+            self.number = numbers.stop - 1
+            self._follow(examples)
+        except Exception as error:
+            LOGGER.warning("%s cannot learn examples as they are: %s", self.name, error)
+            self._restore()
+        first = numbers.start
+        for job, some in accepted:
+            own = range(first, first + len(some))
+            first += len(some)
+            refused = [number for number in own if not self.journal.counted(number)]
+            if refused:
+                job.done.set_exception(
+                    DataError(f"the model cannot learn example {refused[0] - own.start + 1}")
+                )
+            else:
+                job.done.set_result(Learned(own, self.version))
+
+    def _with_predictions(self, examples: list[Example]) -> list[Example]:
+        """Examples with what the model says of them, where it was not asked before."""
+        new = [k for k, each in enumerate(examples) if each.prediction is None]
+        if not new:
+            return examples
+        _, found = self.model.predictions([examples[k].text for k in new])
+        labels = found.label.tolist()
+        chances = [None] * len(new) if found.probability is None else found.probability.tolist()
+        made = list(examples)
+        for k, label, chance in zip(new, labels, chances, strict=True):
+            made[k] = made[k]._replace(predicted=label, probability=chance)
+        return made
+
+    def _follow(self, examples: list[Example]) -> None:
+        """Count mistakes, and let a candidate learn, too."""
+        for each in examples:
+            self.errors.count(each.predicted != each.label, each.probability)
+        if (shadow := self.shadow) is not None:
+            _, found = shadow.model.predictions([each.text for each in examples])
+            chances = found.probability
+            for k, each in enumerate(examples):
+                wrong = found.label[k].tolist() != each.label
+                shadow.errors.count(wrong, None if chances is None else float(chances[k]))
+            learn(shadow.model, examples)
+
+    def _flush(self) -> None:
+        """Write predictions to the journal."""
+        with self._asking:
+            self._flushing, self._asked = self._asked, {}
+        try:
+            asked = list(self._flushing.values())
+            self.journal.remember_predictions(asked, self.limits.remember)
+        except sqlite3.Error as error:  # labels for them cannot come later; nothing else is lost
+            LOGGER.error("predictions cannot be kept: %s", error)
+        with self._asking:
+            self._flushing = {}
+
+    # -- snapshots -------------------------------------------------------------------------------
+
+    def _snapshot_if_due(self) -> None:
+        new = self.number - self._snapshot_number
+        waited = time.monotonic() - self._snapshot_time
+        limits = self.limits
+        due = new >= limits.snapshot_every or (new > 0 and waited >= limits.snapshot_seconds)
+        if not due or (self._writer is not None and self._writer.is_alive()):
+            return
+        self._snapshot_number, self._snapshot_time = self.number, time.monotonic()
+        made = deepcopy(self.model), self.number
+        self._writer = Thread(target=self._write_snapshot, args=made, name="snapshot", daemon=True)
+        self._writer.start()
+
+    def _write_snapshot(self, model: TextClassifier, number: int) -> None:
+        try:
+            self.store.add(model, number)
+            self.store.remove_old(SNAPSHOTS)
+            self.snapshot_problem = None
+        except (OSError, SurelineError, sqlite3.Error) as error:
+            # The journal has everything; only a restart would take longer.
+            self.snapshot_problem = str(error)
+            LOGGER.error("no snapshot of %s: %s", self.name, error)
+
+    # -- other models ----------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """Make the model again from the journal; the present one answers until it is ready."""
+        self._wait_for_writer()
+        try:
+            self.model, self.number = self.store.model()
+            self.shadow = self._restored_shadow()
+            self.problem = None
+        except Exception as error:
+            self.problem = f"the model cannot be made from its journal: {error}"
+            LOGGER.exception("%s learns no more", self.name)
+            raise
+        self._edition = len(self.journal.events())
+        self._snapshot_number = self._newest()
+        self.errors = self._counted_errors()
+        self.store.remove_old(SNAPSHOTS)
+
+    def roll_back(self, number: int, who: str | None = None) -> int:
+        """Undo all examples after a number; how many. For the thread that learns."""
+        if not self.journal.removed <= number <= self.journal.last:
+            raise InvalidParameter(
+                f"the journal has the numbers {self.journal.removed} to {self.journal.last}, got "
+                f"{number}"
+            )
+        self._wait_for_writer()
+        count = self.journal.roll_back(number, who)
+        self._restore()
+        return count
+
+    def forget(self, numbers: list[int], author: str | None = None, who: str | None = None) -> int:
+        """Remove examples from journal and model; the first number. For the thread that learns."""
+        self._flush()
+        self._wait_for_writer()
+        first = self.journal.forget(numbers, author, who)
+        if first:
+            self._restore()
+        return first
+
+    def _wait_for_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.join()
+
+    def reload(self) -> bool:
+        """Make the model file the base if it has changed. For the thread that learns."""
+        changed = self._adopt_file()
+        if changed:
+            self._restore()
+        return changed
+
+    def begin_shadow(self, path: Path) -> None:
+        """Let a candidate learn what the model learns. For the thread that learns."""
+        self.shadow = Shadow(path.stem, load_texts(path, self.limits.memory_gb), self.number)
+        if label_kind(self.shadow.model) != label_kind(self.model):
+            self.shadow = None
+            raise InvalidParameter(f"the labels of {path.stem} are not of the same kind")
+        self.journal.set_about("shadow", path.stem)
+        self.journal.set_about("shadow_since", self.number)
+
+    def _restored_shadow(self) -> Shadow | None:
+        """The candidate that was begun, with what has come since then; None if it is gone."""
+        name = self.journal.about("shadow")
+        if name is None:
+            return None
+        since = int(self.journal.about("shadow_since"))
+        try:
+            model = load_texts(self.path.with_name(f"{name}.sureline"), self.limits.memory_gb)
+            for entries in self.journal.entries(since):
+                learn(model, entries)
+        except (OSError, SurelineError) as error:
+            LOGGER.warning("the candidate %s is dropped: %s", name, error)
+            self.end_shadow()
+            return None
+        return Shadow(name, model, since)
+
+    def end_shadow(self) -> None:
+        """Drop the candidate."""
+        self.shadow = None
+        self.journal.set_about("shadow", None)
+
+    def promote(self) -> str:
+        """Make the candidate the model. For the thread that learns."""
+        shadow = self.shadow
+        if shadow is None:
+            raise InvalidParameter("there is no candidate in the shadow; begin one first")
+        self._wait_for_writer()
+        with self.journal.transaction():
+            self.store.add(shadow.model, self.number, base=True)
+            self.journal.set_about("shadow", None)
+        self.model, self.shadow, self.errors = shadow.model, None, shadow.errors
+        self._edition = len(self.journal.events())
+        self._snapshot_number = self.number
+        return shadow.name
+
+
+def _finish(done: Future[Any], action: Callable[[], Any]) -> None:
+    """Do something, and give its result or its error."""
+    try:
+        done.set_result(action())
+    except BaseException as error:
+        done.set_exception(error)
+
+
+def _differs(key: str | None) -> Conflict:
+    return Conflict(f"the Idempotency-Key {show(key)} was used for another request")
+
+
+def new_ids(count: int) -> list[str]:
+    """Ids of predictions; sorted as text, they are sorted by time."""
+    begin, more = f"{time.time_ns() // 1_000_000:012x}", secrets.token_hex(5)
+    return [f"{begin}{more}{k:05x}" for k in range(count)]
+
+
+__all__ = ["Busy", "Conflict", "Errors", "Hosted", "Learned", "Limits", "Unavailable", "Wanted"]
