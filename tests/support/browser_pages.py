@@ -42,8 +42,8 @@ class Site:
         self.server.server_close()
 
 
-def look(browser: str, url: str, folder: Path) -> tuple[str, list[str]]:
-    """Open a page: what became of it, and what the browser said on its console.
+def look(browser: str, url: str, folder: Path, *more: str) -> tuple[str, list[str]]:
+    """Open a page, with more options: what became of it, and what its console says.
 
     A picture and a print are left in the folder.
     """
@@ -56,6 +56,7 @@ def look(browser: str, url: str, folder: Path) -> tuple[str, list[str]]:
         f"--screenshot={folder / 'page.png'}",
         f"--print-to-pdf={folder / 'page.pdf'}",
         "--dump-dom",
+        *more,
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--no-sandbox")  # which root cannot have

@@ -159,7 +159,7 @@ async def metrics(call: Call) -> Response:
 
 async def openapi(call: Call) -> Response:
     """Describe all endpoints: the OpenAPI document."""
-    return answer(document(ACTIONS))
+    return answer(document(ACTIONS, bool(call.settings.tokens.callers)))
 
 
 async def status_page(call: Call) -> Response:

@@ -157,6 +157,7 @@ class Hosted:
         self.errors = self._counted_errors()
         self.shadow = self._restored_shadow()
         self.problem: str | None = None  # why nothing can be learned
+        self.closed = False
         self._jobs: deque[Job] = deque()
         self._waiting = 0
         self._changed = Condition()
@@ -222,6 +223,7 @@ class Hosted:
             self._write_snapshot(self.model, self.number)
         self.store.close()
         self._folder_lock.release()
+        self.closed = True
 
     # -- answering -------------------------------------------------------------------------------
 

@@ -35,8 +35,8 @@ REFUSALS = {
 }
 
 
-def document(actions: Sequence[Action]) -> dict[str, Any]:
-    """The OpenAPI document of some endpoints."""
+def document(actions: Sequence[Action], secured: bool) -> dict[str, Any]:
+    """The OpenAPI document of some endpoints; `secured` if there are tokens."""
     shown = [each for each in actions if not each.path.startswith("/pages")]
     types = [kind for each in shown for kind in (each.takes, each.gives) if kind is not None]
     _, schemas = msgspec.json.schema_components(
@@ -44,7 +44,7 @@ def document(actions: Sequence[Action]) -> dict[str, Any]:
     )
     paths: dict[str, dict[str, Any]] = {}
     for each in shown:
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, secured)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -60,7 +60,7 @@ def document(actions: Sequence[Action]) -> dict[str, Any]:
     }
 
 
-def _operation(action: Action) -> dict[str, Any]:
+def _operation(action: Action, secured: bool) -> dict[str, Any]:
     """An endpoint, as the document describes it."""
     summary = (inspect.getdoc(action.endpoint) or "").partition("\n")[0]
     name = action.endpoint.__name__ + ("_v2" if action.path.startswith("/v2") else "")
@@ -79,8 +79,9 @@ def _operation(action: Action) -> dict[str, Any]:
                 "schema": {"type": "string", "minLength": 1, "maxLength": 200},
             }
         )
-    if action.role is not None:
+    if secured and action.role is not None:
         operation["security"] = [{"token": []}]
+    if action.role is not None:
         operation["x-role"] = action.role
     if action.takes is not None:
         content: dict[str, Any] = {"schema": _reference(action.takes)}
