@@ -12,7 +12,7 @@ UNCOMPILED := tests/kernels tests/rules tests/features tests/data/formats tests/
 	tests/estimators/parallel tests/estimators/test_adaptive_r.py tests/estimators/test_forgetting.py \
 	tests/estimators/text/test_merge.py tests/estimators/text/test_weighting.py
 
-.PHONY: help demo test test-all test-oldest coverage fuzz check bench trend reproduce docs clean
+.PHONY: help demo serve-demo test test-all test-oldest coverage fuzz check bench trend reproduce docs clean
 
 help: ## list these targets
 	@awk '/^[a-z-]+:.*## / {name = $$1; sub(/:.*/, "", name); sub(/^.*## /, ""); printf "make %-12s %s\n", name, $$0}' \
@@ -20,6 +20,9 @@ help: ## list these targets
 
 demo: $(VENV)/.core ## train, evaluate and explain on an embedded real data set
 	@$(BIN)/sureline demo
+
+serve-demo: $(VENV)/.serve ## serve a spam filter that learns, and send it messages
+	@$(BIN)/python -m sureline.serve.demo $(ARGS)
 
 test: $(VENV)/.test $(VENV)/.browser ## the tests to run after every change: minutes
 	$(PYTEST) $(ARGS)

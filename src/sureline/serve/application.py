@@ -21,6 +21,7 @@ from sureline.serve.authentication import Caller, Role, allows
 from sureline.serve.calls import Action, Call, Refused, Settings, answer, refusal
 from sureline.serve.hosted import Wanted
 from sureline.serve.journal import read_time
+from sureline.serve.logs import ACCESS
 from sureline.serve.messages import (
     Done,
     Failure,
@@ -221,6 +222,8 @@ def make_application(service: Service, settings: Settings) -> Starlette:
             response = await _respond(action, request)
             seconds = time.perf_counter() - begin
             measured.count(action.path, request.method, response.status_code, seconds)
+            if ACCESS.isEnabledFor(logging.INFO):
+                _log(request, response.status_code, seconds)
             return response
 
         return respond
@@ -256,6 +259,19 @@ def make_application(service: Service, settings: Settings) -> Starlette:
             405: _sentence("this path does not take this method; /docs lists all endpoints"),
         },
     )
+
+
+def _log(request: Request, status: int, seconds: float) -> None:
+    """Log a request; its path has names of models, and no texts."""
+    sender = request.client.host if request.client else None
+    fields = {
+        "method": request.method,
+        "path": request.url.path,
+        "status": status,
+        "milliseconds": round(1e3 * seconds, 3),
+        "client": sender,
+    }
+    ACCESS.info("request", extra={"fields": fields})
 
 
 def _sentence(sentence: str) -> Callable[[Request, Exception], Response]:

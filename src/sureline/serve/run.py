@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from sureline.errors import InvalidParameter
 from sureline.serve.application import make_application
 from sureline.serve.calls import Settings
 from sureline.serve.hosted import Limits
+from sureline.serve.logs import begin_logs
 from sureline.serve.service import Service
 
 BACKLOG = 1024
@@ -46,12 +46,7 @@ def run(
     access_log : bool, default=False
         Whether to log every request.
     """
-    logging.basicConfig(
-        level=logging.INFO,
-        stream=sys.stderr,
-        format='{"time": "%(asctime)s", "level": "%(levelname)s", "message": "%(message)s"}',
-    )
-    logging.getLogger("httptools").setLevel(logging.ERROR)
+    begin_logs(access_log)
     listening = _listen(host, port)
     try:
         service = Service(place, limits)
@@ -62,7 +57,7 @@ def run(
     config = uvicorn.Config(
         make_application(service, settings),
         log_config=None,
-        access_log=access_log,
+        access_log=False,
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=GRACE,
         server_header=False,
