@@ -31,6 +31,7 @@ PAGES = [
     "docs/quickstart.md",
     "docs/text.md",
     "docs/weighting.md",
+    "docs/serve.md",
     "docs/files.md",
     "docs/model-file.md",
     "docs/merging.md",
