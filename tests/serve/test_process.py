@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cases import several
+from cases import several, slow
 from serve_runs import NEW, digest_of
 
 from sureline import load
@@ -63,7 +63,7 @@ def start(mail):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_service_killed_at_any_moment_loses_nothing(mail):
-    kills = int(os.environ.get("SURELINE_KILLS", several(50, 3)))
+    kills = int(os.environ.get("SURELINE_KILLS", several(50, 2)))
     done = subprocess.run(
         [sys.executable, str(SUPPORT / "serve_kills.py"), str(mail), str(kills)],
         capture_output=True,
@@ -77,7 +77,7 @@ def test_a_service_killed_at_any_moment_loses_nothing(mail):
     assert told["acknowledged"] > kills
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, *slow(signal.SIGINT)])
 def test_a_service_that_is_asked_to_end_writes_a_snapshot(start, mail, sent, tmp_path):
     process = start()
     assert process.line.startswith("serving mail at http://127.0.0.1:")
@@ -92,6 +92,7 @@ def test_a_service_that_is_asked_to_end_writes_a_snapshot(start, mail, sent, tmp
     assert digest_of(load(snapshot), tmp_path) == digest_of(model, tmp_path)
 
 
+@pytest.mark.slow
 def test_what_was_accepted_is_answered_before_the_end(start):
     process = start()
     body = json.dumps({"examples": [{"text": t, "label": y} for t, y in NEW[:2000]]}).encode()
@@ -110,9 +111,10 @@ def test_what_was_accepted_is_answered_before_the_end(start):
     assert process.end()[0] == -signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_idle_connections_hold_nobody_up(start):
     process = start()
-    idle = [socket.create_connection(process.address) for _ in range(several(900, 100))]
+    idle = [socket.create_connection(process.address) for _ in range(900)]
     slow = socket.create_connection(process.address)
     slow.sendall(b"POST /v1/models/mail/predict HTTP/1.1\r\nHost: loc")
     made = httpx.post(f"{process.url}/v1/models/mail/predict", json={"texts": ["a"]}, timeout=60)
@@ -121,6 +123,7 @@ def test_idle_connections_hold_nobody_up(start):
         each.close()
 
 
+@pytest.mark.slow
 def test_garbage_is_not_answered_by_an_error_of_the_program(start):
     process = start()
     for sent in (b"\x16\x03\x01\x02\x00garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\0" * 5000):
