@@ -82,10 +82,22 @@ def workloads() -> Iterator[tuple[str, int, Callable[[], Any]]]:
         yield f"{name}, 8 classes", rows, lambda model=model: model.fit(X, classes)
     known = AROWClassifier(**once).fit(X, classes)
     yield "decision_function, 8 classes", rows, lambda: known.decision_function(X)
-    dense = rng.normal(size=(1000, 100)).astype(np.float32)
-    side = (dense[:, 0] > 0).astype(int)
     full = AROWClassifier(**once, covariance="full")
-    yield "AROW full, two classes", 1000, lambda: full.fit(dense, side)
+    for width, rows in {100: 1000, 256: 4096, 1024: 512, 4096: 128}.items():
+        dense = rng.normal(size=(rows, width)).astype(np.float32) / np.float32(np.sqrt(width))
+        side = (dense[:, 0] > 0).astype(int)
+        yield (
+            f"AROW full, {width} features",
+            rows,
+            lambda dense=dense, side=side: full.fit(dense, side),
+        )
+    dense = rng.normal(size=(512, 1024)).astype(np.float32) / np.float32(32)
+    kinds = (dense @ rng.normal(size=(1024, 20))).argmax(axis=1)
+    for scheme in ("sequential", "one-vs-rest"):
+        model = AROWClassifier(**once, covariance="full", scheme=scheme)
+        yield f"AROW full, 20 classes, {scheme}", 512, lambda model=model: model.fit(dense, kinds)
+    known = full.fit(dense, kinds > 9)
+    yield "AROW full, predict_proba", 512, lambda: known.predict_proba(dense)
 
 
 def measure(only: str) -> dict[str, float]:

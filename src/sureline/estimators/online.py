@@ -199,7 +199,7 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
 
     def _chunks(self, model: LinearModel, X: Any) -> list[Chunk]:
         rows = as_rows(validate_rows(self, X))
-        cuts = rows.chunks(model.chunk_size(model.state))
+        cuts = model.chunks(rows, model.state)
         return [partial(partial, rows.part, cut.start, cut.stop) for cut in cuts]
 
     def _split(

@@ -93,8 +93,7 @@ def follow_full(row: Row, model: ModelArrays, code: int, known: int, parts: Any)
     Of two classes that share a column, `known` is 1. There are no thinned copies: rows of a full
     covariance are short.
     """
-    calibrator, table = model.calibrator, model.table
-    count = max(known, 2)
+    calibrator = model.calibrator
     found = part = every = 0.0
     for k in range(row.start, row.stop):
         j, square = row.indices[k] + 1, np.float64(row.data[k]) * np.float64(row.data[k])
@@ -106,9 +105,25 @@ def follow_full(row: Row, model: ModelArrays, code: int, known: int, parts: Any)
         if learned:
             found += 1.0
             part += square
+    intercepts = model.table[0, 0]
+    follow_known(row, model, code, known, intercepts, (found, part, every), parts)
+
+
+@register_jitable
+def follow_known(
+    row: Row,
+    model: ModelArrays,
+    code: int,
+    known: int,
+    intercepts: Any,
+    amounts: tuple[float, float, float],
+    parts: Any,
+) -> None:
+    """The same where it is known how many features of the row are, Σx² of these, and Σx² of all."""
+    calibrator, count, (found, part, every) = model.calibrator, max(known, 2), amounts
     scores = parts[4, :count]
     for column in range(known):
-        intercept = row.constant * np.float64(table[0, 0, column])
+        intercept = row.constant * np.float64(intercepts[column])
         scores[column] = without_unknown(scores[column], intercept, part, calibrator[SCALED])
     if known == 1:
         scores[1], scores[0] = scores[0], -scores[0]

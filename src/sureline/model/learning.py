@@ -197,7 +197,7 @@ class LearningMixin:
         watched = turn.learning and turn.ordered and not turn.learned
         monitor = self.monitor if watched else None
         remaining = self._remaining(state, monitor)
-        for chunk, order in _pieces(rows, kept, self.chunk_size(state), remaining):
+        for chunk, order in _pieces(self.chunks(rows, state), kept, remaining):
             part, mistakes = rows.part(chunk.start, chunk.stop), state.counts.item(1)
             arriving = state.wide and state.used < labels.size
             # A class whose rows are learned before it has a label would be taken for the next one.
@@ -240,24 +240,30 @@ class LearningMixin:
             with self.lock.write():
                 adjust_to_weights(self.learner, self.state, again)
 
-    def chunk_size(self, state: State) -> float:
-        """About how many nonzeros can be learned or scored in a millisecond."""
-        columns = state.table.shape[2]
-        if state.covariance.size:
-            return float(NONZEROS_PER_CHUNK**2 / (columns * state.covariance[0].size))
+    def chunks(self, rows: Rows, state: State) -> list[slice]:
+        """Consecutive rows that are learned or scored at once: in about a millisecond, or a block.
+
+        A block of a full covariance takes longer, but less than its rows would one at a time.
+        """
+        columns, at_once = state.table.shape[2], self.learner.rows_at_once(state)
+        if at_once > 1:
+            stop = len(rows)
+            return [slice(at, min(at + at_once, stop)) for at in range(0, stop, at_once)]
+        if state.layout.covariance == "full":
+            return rows.chunks(NONZEROS_PER_CHUNK**2 / (columns * (state.features + 1) ** 2))
         speed = 1.0 if state.layout.weighting == "nb" else 4.0
-        return float(speed * NONZEROS_PER_CHUNK / (1.0 + columns / 8.0))
+        return rows.chunks(speed * NONZEROS_PER_CHUNK / (1.0 + columns / 8.0))
 
 
 def _pieces(
-    rows: Rows, kept: Integers, size: float, remaining: Callable[[], int] | None
+    chunks: list[slice], kept: Integers, remaining: Callable[[], int] | None
 ) -> Iterator[tuple[slice, Integers]]:
-    """Consecutive rows that are learned at once, and which of these are `kept`.
+    """Chunks of rows that are learned at once, and which of their rows are `kept`.
 
-    They have about `size` nonzeros at most, and no more rows than are `remaining` until something
-    else is to be done.
+    They are cut where there would be more rows than are `remaining` until something else is to be
+    done.
     """
-    for chunk in rows.chunks(size):
+    for chunk in chunks:
         start = chunk.start
         begin, stop = np.searchsorted(kept, [start, chunk.stop]).tolist()
         while remaining is not None and stop - begin > remaining():

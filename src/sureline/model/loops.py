@@ -25,6 +25,12 @@ from sureline.kernels.copied_rows import LEARN_MANY_COPIED, LEARN_TWO_COPIED, ro
 from sureline.kernels.custom_rule import LEARN_CUSTOM, LEARN_CUSTOM_RIVALS
 from sureline.kernels.diagonal import LEARN_DIAGONAL, LEARN_EXACT
 from sureline.kernels.full import LEARN_FULL, full_buffers
+from sureline.kernels.full_blocks import (
+    STEPS_OF_ONE_VS_REST,
+    STEPS_OF_RIVALS,
+    STEPS_OF_TWO,
+    Block,
+)
 from sureline.kernels.full_classes import LEARN_FULL_ONE_VS_REST, LEARN_FULL_RIVALS
 from sureline.kernels.identity import LEARN_SPHERICAL
 from sureline.kernels.informed_prior import rest_buffers, two_buffers
@@ -32,6 +38,8 @@ from sureline.kernels.informed_update import LEARN_REST, LEARN_TWO
 from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import LEARN_CUSTOM_ONE_VS_REST, LEARN_ONE_VS_REST
 from sureline.model import State
+from sureline.model.blocks import BlockTask, learn_blocks, rows_in_block
+from sureline.model.matrices import HostMatrices
 from sureline.model.scorer import Scorer
 
 # A variance on the diagonal of a full covariance never falls below the first share of the initial
@@ -179,6 +187,8 @@ class Loops(Scorer):
         rule = self._step_rule(state, turn, FULL_FLOOR * self.initial_variance)
         below = RESCALE * self.initial_variance if self.rule.scale_free else 0.0
         size, _, columns = state.table.shape
+        if self.rows_at_once(state) > 1 and examples.order.size > 1:
+            return self._learn_blocks(state, examples, model, rule, below)
         several = state.wide and self.scheme != ONE_VS_REST
         buffers = full_buffers(size, 2 if several else 1)
         if not state.wide:
@@ -188,6 +198,40 @@ class Loops(Scorer):
             return int(learn(examples, model, rule, below, state.used, buffers))
         learn, competitors = LEARN_FULL_RIVALS.loop(self.dtype), min(self.competitors, columns)
         return int(learn(examples, model, rule, below, state.used, competitors, buffers))
+
+    def rows_at_once(self, state: State) -> int:
+        """How many rows make a block of a full covariance; 1 where there are none."""
+        if state.layout.covariance != "full":
+            return 1
+        return rows_in_block(state.features, state.table.shape[2], self._rivals(state))
+
+    def _rivals(self, state: State) -> int | None:
+        """With how many rivals a class is compared; 0 one against the rest, None for two."""
+        if not state.wide:
+            return None
+        columns = state.table.shape[2]
+        return 0 if self.scheme == ONE_VS_REST else min(self.competitors, columns)
+
+    def _learn_blocks(
+        self, state: State, examples: Examples, model: ModelArrays, rule: StepRule, below: float
+    ) -> int:
+        """Learn with a full covariance, a block of rows at once."""
+        rivals, free = self._rivals(state), below > 0.0
+
+        def steps(examples: Examples, known: int, block: Block) -> int:
+            if rivals is None:
+                return int(STEPS_OF_TWO.loop(self.dtype)(examples, model, rule, free, block))
+            if rivals == 0:
+                loop = STEPS_OF_ONE_VS_REST.loop(self.dtype)
+                return int(loop(examples, model, rule, free, known, block))
+            loop = STEPS_OF_RIVALS.loop(self.dtype)
+            return int(loop(examples, model, rule, free, known, rivals, block))
+
+        matrices = HostMatrices(state.covariance)
+        task = BlockTask(
+            steps, model, matrices, self.dtype, self.constant, rule.floor, below, rivals
+        )
+        return learn_blocks(task, examples, state.used, self.rows_at_once(state))
 
     def _learn_informed(self, state: State, examples: Examples, turn: Turn) -> int:
         """Learn under an informed prior, with a calibrator, or both."""

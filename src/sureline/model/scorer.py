@@ -37,6 +37,7 @@ from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
 from sureline.kernels.scores import SCORE, SCORE_FULL, SCORE_FULL_ONE, SCORE_ONE, SPREAD
 from sureline.model import Layout, State
 from sureline.model.forgetting import forgetting
+from sureline.model.matrices import FEWEST_FEATURES, HostMatrices, spread_blocks
 from sureline.rules import OwnKernel, Rule
 
 Floats = NDArray[np.float64]
@@ -225,14 +226,23 @@ class Scorer:
         if len(known):
             self._count_known(state, rows, known)
         if state.layout.covariance == "full":
-            buffer = np.empty(state.table.shape[0])
-            spread_full = SPREAD_FULL.loop(self.dtype)
-            scale_free, covariance = bool(self.rule.scale_free), state.covariance
-            if not spread_full(rows, covariance, self.constant, scale_free, buffer, spread):
-                raise DataError(INDEFINITE)
+            self._spread_full(state, rows, spread)
         else:
             SPREAD.loop(self.dtype)(rows, state.table, self.constant, spread)
         return means, spread
+
+    def _spread_full(self, state: State, rows: Rows, spread: Floats) -> None:
+        """Write the deviations of every row's scores with a full covariance."""
+        parts = [slice(0, len(rows))]
+        if len(rows) > 1 and state.features >= FEWEST_FEATURES:
+            matrices = HostMatrices(state.covariance)
+            odd = spread_blocks(matrices, rows, self.constant, self.dtype, spread)
+            parts = [slice(row, row + 1) for row in np.flatnonzero(odd).tolist()]
+        spread_full, scale_free = SPREAD_FULL.loop(self.dtype), bool(self.rule.scale_free)
+        given, buffer = (state.covariance, self.constant, scale_free), np.empty(state.features + 1)
+        for part in parts:
+            if not spread_full(rows.part(part.start, part.stop), *given, buffer, spread[part]):
+                raise DataError(INDEFINITE)
 
     def _score_informed(
         self,

@@ -1,0 +1,56 @@
+"""Dense blocks of rows, for products with full covariances, and what these lose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+
+from sureline.kernels.arguments import Rows, array, f8, flag, given, i8, rows
+from sureline.kernels.compiling import Kernel
+
+TILE = 32  # columns of Σ that are mirrored together
+
+
+def mark_features(rows: Rows, order: Any, marked: Any) -> None:
+    """Mark the features that rows have, by their numbers in the table."""
+    for i in order:
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            marked[rows.indices[e] + 1] = True
+
+
+def fill_rows(rows: Rows, order: Any, constant: float, numbers: Any, out: Any) -> None:
+    """Write rows into a dense matrix, the constant feature first and others by their `numbers`."""
+    for at in range(order.size):
+        i, row = order[at], out[at]
+        row[:] = 0.0
+        row[0] = constant
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            row[numbers[rows.indices[e] + 1]] = rows.data[e]
+
+
+def subtract_panel(covariance: Any, panel: Any, start: int, floor: float) -> None:
+    """Take a panel of WᵀW from Σ, rows and columns from `start` on, and so its mirror image.
+
+    No variance falls below `floor`.
+    """
+    rows, size = panel.shape[0], covariance.shape[0]
+    for begin in range(start, size, TILE):
+        stop = min(begin + TILE, size)
+        for i in range(rows):
+            row, taken = covariance[start + i], panel[i]
+            for j in range(max(begin, start + i), stop):
+                row[j] -= taken[j - start]
+        for i in range(rows):
+            row = covariance[start + i]
+            for j in range(max(begin, start + i + 1), stop):
+                covariance[j, start + i] = row[j]
+    for i in range(start, start + rows):
+        covariance[i, i] = max(covariance[i, i], floor)
+
+
+MARK_FEATURES = Kernel(mark_features, lambda real: types.void(rows(real), given(i8), array(flag)))
+FILL_ROWS = Kernel(
+    fill_rows, lambda real: types.void(rows(real), given(i8), f8, given(i8), array(f8, 2))
+)
+SUBTRACT_PANEL = Kernel(subtract_panel, lambda _: types.void(array(f8, 2), given(f8, 2), i8, f8))
