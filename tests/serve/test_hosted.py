@@ -11,8 +11,8 @@ from sureline import load
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.serve import hosted as module
 from sureline.serve import recovery
-from sureline.serve.hosted import Busy, Conflict, Unavailable, Wanted, new_ids
-from sureline.serve.journal import Asked
+from sureline.serve.hosted import Busy, Conflict, Unavailable, Wanted
+from sureline.serve.journal import AskedTogether
 from sureline.serve.recovery import journal_folder
 
 pytest_plugins = ["serve_fixtures"]
@@ -193,6 +193,7 @@ def test_a_snapshot_that_fails_stops_nothing(open_model, monkeypatch):
         (Wanted(3, "text"), "are text, got 3"),
         (Wanted("spam"), "has a text, or the id"),
         (Wanted("spam", id="unknown"), "no prediction 'unknown'"),
+        (Wanted("spam", id=""), "no prediction ''"),
         (Wanted("\ud800", "text"), "half a character"),
     ],
 )
@@ -256,8 +257,9 @@ def test_a_request_with_a_key_is_learned_once(open_model, mail, tmp_path):
 @pytest.mark.parametrize("flushed", [False, True])
 def test_a_label_for_a_prediction_counts_what_was_predicted(open_model, flushed):
     hosted = open_model()
-    [id_] = new_ids(1)
-    hosted.remember([Asked(id_, "a text", "spam", 0.6, "1.0")])
+    asked = AskedTogether("key", ["another", "a text"], ["ham", "spam"], [0.7, 0.6], "1.0")
+    _, id_ = asked.ids
+    hosted.remember(asked)
     if flushed:
         hosted.between(hosted._flush).result(60)
     hosted.submit([Wanted("ham", id=id_)]).result(60)

@@ -7,7 +7,7 @@ import pytest
 
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.serve import journal as module
-from sureline.serve.journal import Asked, Example, Journal, Snapshot, read_time
+from sureline.serve.journal import AskedTogether, Example, Journal, Snapshot, read_time
 
 
 @pytest.fixture
@@ -91,16 +91,16 @@ def test_rolling_back_keeps_examples_that_no_longer_count(journal):
 
 def test_what_is_forgotten_is_not_in_the_files(journal, path):
     kept = "a kept that nobody may read"
-    asked = Asked("id1", kept, "ham", 0.9, "1.0")
+    asked = AskedTogether("id", [kept], ["ham"], [0.9], "1.0")
     journal.remember_predictions([asked], 10)
-    journal.append([*examples(50), Example(kept, "ham", "bob", prediction="id1")])
+    journal.append([*examples(50), Example(kept, "ham", "bob", prediction="id0000")])
     stored = b"".join(each.read_bytes() for each in path.parent.iterdir())
     assert kept.encode() in stored
     assert journal.forget(author="bob") == 51
     stored = b"".join(each.read_bytes() for each in path.parent.iterdir())
     assert kept.encode() not in stored
     assert b"bob" not in stored
-    assert journal.prediction("id1") is None
+    assert journal.prediction("id0000") is None
     assert len(listed(journal)) == 50
     assert listed(journal, counting=False)[-1].text is None
 
@@ -137,10 +137,13 @@ def test_compacting_removes_examples_up_to_a_base(journal):
 
 def test_the_last_predictions_are_kept(journal):
     for k in range(4):
-        asked = [Asked(f"id{k}{j}", f"text {k}{j}", "ham", 0.5, "1.0") for j in range(3)]
-        journal.remember_predictions(asked, 5)
-    assert journal.prediction("id00") is None
-    assert journal.prediction("id32").text == "text 32"
+        texts = [f"text {k}{j}" for j in range(3)]
+        asked = AskedTogether(f"id{k}", texts, ["ham"] * 3, [0.5] * 3, "1.0")
+        journal.remember_predictions([asked], 5)
+    assert journal.prediction("id00000") is None
+    assert journal.prediction("id30002").text == "text 32"
+    assert asked.find("id30002") == journal.prediction("id30002")
+    assert asked.find("id30003") is asked.find("id3xxxx") is asked.find("") is None
 
 
 def test_mistakes_and_the_curve(journal):

@@ -8,11 +8,10 @@ meanwhile, also while a snapshot is written or the model is made again.
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 from sureline.data.folder_lock import FolderLock
 from sureline.errors import DataError, InvalidParameter, SurelineError, show
 from sureline.estimators import TextClassifier
-from sureline.serve.journal import Asked, Example, Label
+from sureline.serve.journal import DIGITS, Asked, AskedTogether, Example, Label
 from sureline.serve.recovery import (
     LOGGER,
     Store,
@@ -162,8 +161,8 @@ class Hosted:
         self._waiting = 0
         self._changed = Condition()
         self._stopping = False
-        self._asked: dict[str, Asked] = {}
-        self._flushing: dict[str, Asked] = {}
+        self._asked: dict[str, AskedTogether] = {}  # by the keys of their ids
+        self._flushing: dict[str, AskedTogether] = {}
         self._asking = Lock()
         self._snapshot_number = self._newest()
         self._snapshot_time = time.monotonic()
@@ -232,17 +231,17 @@ class Hosted:
         """Which model it is: how often it was replaced, and the last example it has learned."""
         return f"{self._edition}.{self.number}"
 
-    def remember(self, asked: Sequence[Asked]) -> None:
+    def remember(self, asked: AskedTogether) -> None:
         """Keep predictions, for labels that come later."""
         if self.limits.remember:
             with self._asking:
-                self._asked.update((each.id, each) for each in asked)
+                self._asked[asked.key] = asked
 
     def asked(self, id: str) -> Asked | None:  # noqa: A002
         """A prediction that was made."""
         with self._asking:
-            found = self._asked.get(id) or self._flushing.get(id)
-        return found or self.journal.prediction(id)
+            together = self._asked.get(id[:-DIGITS]) or self._flushing.get(id[:-DIGITS])
+        return self.journal.prediction(id) if together is None else together.find(id)
 
     @property
     def lag(self) -> int:
@@ -591,12 +590,6 @@ def _finish(done: Future[Any], action: Callable[[], Any]) -> None:
 
 def _differs(key: str | None) -> Conflict:
     return Conflict(f"the Idempotency-Key {show(key)} was used for another request")
-
-
-def new_ids(count: int) -> list[str]:
-    """Ids of predictions; sorted as text, they are sorted by time."""
-    begin, more = f"{time.time_ns() // 1_000_000:012x}", secrets.token_hex(5)
-    return [f"{begin}{more}{k:05x}" for k in range(count)]
 
 
 __all__ = ["Busy", "Conflict", "Errors", "Hosted", "Learned", "Limits", "Unavailable", "Wanted"]

@@ -10,11 +10,13 @@ Times never go back, even if the clock does, so that a moment names a number.
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
@@ -55,6 +57,8 @@ create table predictions (
 ) without rowid;
 create table events (time text not null, what text not null, details text not null);
 """
+DIGITS = 4  # of the number at the end of an id
+NUMBERS = tuple(f"{k:0{DIGITS}x}" for k in range(2**14))  # more than are predicted together
 PAGE = 10_000  # rows that are read at a time
 BUSY = 10.0  # seconds to wait for another process that writes
 
@@ -94,6 +98,34 @@ class Asked(NamedTuple):
     predicted: Label | None
     probability: float | None
     version: str
+
+
+class AskedTogether(NamedTuple):
+    """Predictions that were made together; their ids are the key and a number each."""
+
+    key: str
+    texts: list[str]
+    predicted: list[Label]
+    probabilities: list[float | None]
+    version: str
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the predictions; sorted as text, they are sorted by time."""
+        return [self.key + number for number in NUMBERS[: len(self.texts)]]
+
+    def find(self, id: str) -> Asked | None:  # noqa: A002
+        """The prediction of an id that begins with the key."""
+        try:
+            k = int(id[-DIGITS:], 16)
+            return Asked(id, self.texts[k], self.predicted[k], self.probabilities[k], self.version)
+        except (ValueError, IndexError):
+            return None
+
+
+def new_key() -> str:
+    """What the ids of predictions that are made together begin with."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(5)}"
 
 
 class Snapshot(NamedTuple):
@@ -398,17 +430,23 @@ class Journal:
 
     # -- predictions ---------------------------------------------------------------------------
 
-    def remember_predictions(self, predictions: Sequence[Asked], keep: int) -> None:
+    def remember_predictions(self, predictions: Sequence[AskedTogether], keep: int) -> None:
         """Keep texts that were predicted, the last `keep` of all."""
         with self.transaction():
             at = now()
-            self._database.executemany(
-                "insert or ignore into predictions values (?, ?, ?, ?, ?, ?)",
-                (
-                    (each.id, at, each.text, each.predicted, each.probability, each.version)
-                    for each in predictions
-                ),
-            )
+            for each in predictions:
+                self._database.executemany(
+                    "insert or ignore into predictions values (?, ?, ?, ?, ?, ?)",
+                    zip(
+                        each.ids,
+                        repeat(at),
+                        each.texts,
+                        each.predicted,
+                        each.probabilities,
+                        repeat(each.version),
+                        strict=False,
+                    ),
+                )
             surplus = int(self._one("select count(*) from predictions")) - keep
             if surplus > 0:
                 self._database.execute(

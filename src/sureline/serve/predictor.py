@@ -11,14 +11,17 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sureline.errors import InvalidParameter
 from sureline.model.predictions import Predictions
-from sureline.serve.hosted import Busy, Hosted, new_ids
-from sureline.serve.journal import Asked
+from sureline.serve.hosted import Busy, Hosted
+from sureline.serve.journal import Asked, AskedTogether, new_key
 from sureline.serve.messages import Answer, PredictRequest, Reason
 
 TOGETHER = 256  # texts of a batch of several requests, at most
 WAITING = 4_096  # requests that may wait
+UNUSUAL = 0.99  # the novelty of a text that is counted as unusual
 UNSURE = 0.75  # texts with a probability below it are shown as unsure
 EXPLAINED = 100  # texts of one request
 SHOWN = 20  # unsure texts that are kept
@@ -123,8 +126,10 @@ def answer(predictor: Predictor, requests: list[PredictRequest]) -> list[tuple[s
     version, model = hosted.version, hosted.model
     texts = [text for request in requests for text in request.texts]
     classes, found = model.predictions(texts)
-    ids, labels, margins = new_ids(len(texts)), found.label.tolist(), found.margin.tolist()
+    labels, margins = found.label.tolist(), found.margin.tolist()
     chances = _listed(found.probability, len(texts))
+    asked = AskedTogether(new_key(), texts, labels, chances, version)
+    ids = asked.ids
     novelties = _listed(found.novelty, len(texts))
     answers: list[tuple[str, list[Answer]]] = []
     first = 0
@@ -135,13 +140,13 @@ def answer(predictor: Predictor, requests: list[PredictRequest]) -> list[tuple[s
         if request.has_wishes:
             _add_details(predictor, request, made, every, classes.tolist(), found)
         answers.append((version, made))
-    asked = [Asked(*each, version) for each in zip(ids, texts, labels, chances, strict=True)]
     hosted.remember(asked)
-    predictor.answered += len(asked)
-    predictor.unsure.extend(
-        each for each in asked if each.probability is not None and each.probability < UNSURE
-    )
-    predictor.unusual += sum(each is not None and each > 0.99 for each in novelties)
+    predictor.answered += len(texts)
+    if found.probability is not None:
+        for k in np.flatnonzero(found.probability < UNSURE)[-SHOWN:].tolist():
+            predictor.unsure.append(Asked(ids[k], texts[k], labels[k], chances[k], version))
+    if found.novelty is not None:
+        predictor.unusual += int(np.count_nonzero(found.novelty > UNUSUAL))
     return answers
 
 
