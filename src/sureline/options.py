@@ -269,6 +269,21 @@ class TextLearningOptions:
             "files once more.",
         ),
     )
+    threshold: Literal["f1", "micro-f1"] | float = option(
+        "f1",
+        "Where texts have several labels: how probable a label must be to be predicted. 'f1': as "
+        "probable as would have given that label the best F1, by what the model predicted for "
+        "each text just before it learned it; 'micro-f1': the same for all labels together; or a "
+        "probability. It can be set at any time.",
+        low=0.0,
+        high=1.0,
+        flag=Flag(
+            "--threshold",
+            "P",
+            "Where texts have several labels: how probable a label must be to be predicted. f1: as "
+            "gives each label the best F1; micro-f1: all labels together; or a probability.",
+        ),
+    )
     calibration: Literal["online"] | None = option(
         "online",
         "'online': probabilities are calibrated; how scores become probabilities is learned from "

@@ -152,8 +152,11 @@ def merged_model(
         for state, places in zip(states, rows, strict=True)
     ]
     classes = [np.searchsorted(labels, model.labels) for model in models]
+    total = labels.size
+    if learner.multilabel:  # the first column belongs to no label
+        classes, total = [np.concatenate([[0], 1 + each]) for each in classes], total + 1
     wide = labels.size > 2 or any(state.wide for state in states)
-    learner.layout.check(features, labels.size if wide else 1, limit, owner)
+    learner.layout.check(features, total if wide else 1, limit, owner)
     if wide:
         states = [state if state.wide else learner.widen(state, limit, owner) for state in states]
         columns = classes

@@ -22,7 +22,7 @@ from sureline.model.drift import Change
 from sureline.model.learner import Floats
 from sureline.model.linear import INTERCEPT, LinearModel
 from sureline.model.lock import ReadWriteLock
-from sureline.model.predictions import reported, winners
+from sureline.model.predictions import winners
 
 F = TypeVar("F")
 A = TypeVar("A")
@@ -70,7 +70,8 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_classes)
             The scores.
         """
-        return reported(np.concatenate(self._predicted(X, LinearModel.scores)[1]))
+        scores = np.concatenate(self._predicted(X, _scores)[1])
+        return self.model_.reported(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: the class of the highest mean score.
@@ -103,9 +104,9 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
             The classes and their scores. Of two classes, each has half the margin, with its sign.
         """
         check_whole(k, "k", type(self).__name__)
-        classes, parts = self._predicted(X, LinearModel.scores)
-        scores = reported(np.concatenate(parts))
-        if classes.size <= 2:
+        classes, parts = self._predicted(X, _scores)
+        scores = self.model_.reported(np.concatenate(parts))
+        if scores.ndim == 1:
             scores = np.column_stack([-scores / 2.0, scores / 2.0][-classes.size :])
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return classes[order], np.take_along_axis(scores, order, axis=1)
@@ -163,7 +164,7 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(
                 f"{type(self).__name__}: method must be 'integral' or 'sampling', got {method!r}"
             )
-        return np.concatenate(self._predicted(X, LinearModel.predict_proba)[1])
+        return np.concatenate(self._predicted(X, _predict_proba)[1])
 
     @with_variance
     def predict_set(
@@ -207,7 +208,7 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
 
     def _moments(self, X: Any) -> tuple[Floats, Floats, NDArray[Any]]:
         """The means and the standard deviations of scores, and the classes."""
-        classes, parts = self._predicted(X, LinearModel.moments)
+        classes, parts = self._predicted(X, _moments)
         mean, deviation = (np.concatenate(some) for some in zip(*parts, strict=True))
         return mean, deviation, classes
 
@@ -363,6 +364,19 @@ class PredictionMixin(ClassifierMixin, BaseEstimator):
         """The lock of all models of this estimator, one after the other."""
         lock: ReadWriteLock | None = self.__dict__.get("_own_lock")
         return lock or cast(ReadWriteLock, self.__dict__.setdefault("_own_lock", ReadWriteLock()))
+
+
+# What models are asked for, each by its own class's method.
+def _scores(model: LinearModel, rows: Rows) -> Floats:
+    return model.scores(rows)
+
+
+def _moments(model: LinearModel, rows: Rows) -> tuple[Floats, Floats]:
+    return model.moments(rows)
+
+
+def _predict_proba(model: LinearModel, rows: Rows) -> Floats:
+    return model.predict_proba(rows)
 
 
 def _predict_set(

@@ -26,11 +26,13 @@ def choose_learner(
     weighting: str | None = None,
     normalize: bool = False,
     compact: bool = False,
+    multilabel: bool = False,
 ) -> Learner:
     """The learner of an estimator's parameters, all of which are checked.
 
     `weighting` is how counts of rows weigh features; rows are then scaled to length 1 on request.
-    A `compact` one predicts from weights themselves, and cannot learn.
+    A `compact` one predicts from weights themselves, and cannot learn. A `multilabel` one learns
+    sets of labels, each label against the rest, whatever the scheme.
     """
     owner, rule = type(estimator).__name__, choose_rule(estimator)
     validate(estimator)
@@ -49,6 +51,8 @@ def choose_learner(
             f"{owner}: the rule {rule.name} keeps no variances and has no probabilities, so that "
             "there is nothing to calibrate; set calibration=None"
         )
+    if multilabel:
+        check_multilabel(estimator, rule, covariance)
     return Learner(
         rule,
         values,
@@ -56,14 +60,31 @@ def choose_learner(
         estimator.dtype,
         bool(estimator.fit_intercept),
         EVERY if estimator.competitors == "all" else int(estimator.competitors),
-        estimator.scheme,
+        "one-vs-rest" if multilabel else estimator.scheme,
         weighting,
         normalize,
         estimator.calibration is not None,
         any(p.auto and getattr(estimator, p.name) == "auto" for p in rule.parameters),
         compact,
         choose_half_life(estimator, rule, covariance),
+        multilabel,
     )
+
+
+def check_multilabel(estimator: Any, rule: Rule, covariance: str) -> None:
+    """Refuse what cannot learn several labels per text."""
+    owner = type(estimator).__name__
+    if rule.kernel is not None or covariance != "diagonal-kl":
+        able = [name for name, each in rules().items() if "diagonal-kl" in each.covariances]
+        raise InvalidParameter(
+            f"{owner}: several labels per text need covariance='diagonal-kl', got the rule "
+            f"{rule.name} with {show(covariance)}; these rules have it: {', '.join(able)}"
+        )
+    if estimator.class_weight is not None:
+        raise InvalidParameter(
+            f"{owner}: class_weight is for texts with one label each, as a text with several would "
+            "have several weights; set it to None, or give texts a sample_weight"
+        )
 
 
 def choose_half_life(estimator: Any, rule: Rule, covariance: str) -> int | None:
@@ -99,7 +120,8 @@ def check_order(learner: Learner, ordered: bool, owner: str) -> None:
 def check_layout(estimator: Any, model: LinearModel, owner: str) -> None:
     """Refuse a model that set_params has made another one than was trained."""
     weighting, normalize = model.state.layout.weighting, model.learner.normalize
-    layout = choose_learner(estimator, weighting, normalize, model.learner.compact).layout
+    kind = model.learner.compact, model.learner.multilabel
+    layout = choose_learner(estimator, weighting, normalize, *kind).layout
     if layout != model.state.layout:
         raise InvalidParameter(
             f"{owner} was trained as {model.state.layout}, which set_params has changed to "

@@ -41,6 +41,7 @@ from sureline.kernels.arguments import (
     Rows,
     array,
     f8,
+    flag,
     given,
     i8,
     model_arrays,
@@ -59,11 +60,17 @@ AHEAD = 16  # so many rows ahead an entry is prefetched
 
 
 @register_jitable
-def share_tokens(tokens: Any, ground: Any) -> None:
-    """For each column: α π, α (1 − π), and −log [π / (1 − π)]; one column is the second class's."""
+def share_tokens(tokens: Any, ground: Any, pooled: bool = False) -> None:
+    """For each column: α π, α (1 − π), and −log [π / (1 − π)]; one column is the second class's.
+
+    Where rows have several labels, the first column is `pooled`: it counts all rows.
+    """
     total = np.float64(max(tokens.size, 2))
-    for column in range(tokens.size):
-        total += max(tokens[column], 0)
+    if pooled:
+        total = 2.0 + max(tokens[0], 0)
+    else:
+        for column in range(tokens.size):
+            total += max(tokens[column], 0)
     for column in range(ground.shape[1]):
         place = tokens.size - 1 if ground.shape[1] == 1 else column
         of_class = max(tokens[place], 0) + 1.0
@@ -86,8 +93,8 @@ def gain_of(s2: float, S: float, inverse: float) -> float:
 
 
 @register_jitable
-def prior_of(counts: Any, ground: Any, squares: Any) -> None:
-    """s² of one feature for each column."""
+def prior_of(counts: Any, ground: Any, squares: Any, pooled: bool = False) -> None:
+    """s² of one feature for each column; the first may be pooled, as in `share_tokens`."""
     if squares.size == 1:
         p, q = np.float64(max(counts[1], 0)), np.float64(max(counts[0], 0))
         squares[0] = square_of(p, q, ground, 0)
@@ -95,6 +102,8 @@ def prior_of(counts: Any, ground: Any, squares: Any) -> None:
     total = 0.0
     for column in range(squares.size):
         total += max(counts[column], 0)
+    if pooled:
+        total = np.float64(max(counts[0], 0))
     for column in range(squares.size):
         p = np.float64(max(counts[column], 0))
         squares[column] = square_of(p, total - p, ground, column)
@@ -201,10 +210,10 @@ def at_a_time(known: int) -> int:
 
 
 @register_jitable
-def tile_shares(tokens: Any, tiles: Any) -> None:
+def tile_shares(tokens: Any, tiles: Any, pooled: bool) -> None:
     """Write the shares of the classes for so many features as `gain_all` takes at a time."""
     known = tokens.size
-    share_tokens(tokens, tiles[:, :known])
+    share_tokens(tokens, tiles[:, :known], pooled)
     for at in range(known, at_a_time(known) * known):
         for line in range(3):
             tiles[line, at] = tiles[line, at - known]
@@ -214,8 +223,9 @@ class RestBuffers(NamedTuple):
     """Memory for one row of many classes, each against the rest.
 
     `gains` has g of every feature and class, `tiles` the shares of classes for as many features as
-    `gain_all` takes at a time, `copies` their counts and variances, `numbers` four and `columns`
-    one element per class, `parts` what the calibrator works with.
+    `gain_all` takes at a time, `copies` their counts and variances, `numbers` five and `columns`
+    one element per class, `parts` what the calibrator works with. Where rows have several labels,
+    the first column is `pooled`: it counts all rows.
     """
 
     gains: Any
@@ -224,6 +234,7 @@ class RestBuffers(NamedTuple):
     numbers: Any
     parts: Any
     columns: Any
+    pooled: bool
 
 
 @register_jitable
@@ -253,6 +264,8 @@ def gain_all(
                 p = np.float64(max(counts[j, column], 0))
                 yes[size + column] = p
                 total += p
+            if buffers.pooled:
+                total = yes[size]
             for column in range(known):
                 no[size + column] = total - yes[size + column]
                 spreads[size + column] = table[j, 1, column]
@@ -277,7 +290,9 @@ def two_buffers(longest: int, informed: bool = True) -> TwoBuffers:
     return TwoBuffers(row, np.empty((3, 1)), np.empty((5, 2)))
 
 
-def rest_buffers(longest: int, columns: int, informed: bool = True) -> RestBuffers:
+def rest_buffers(
+    longest: int, columns: int, informed: bool = True, pooled: bool = False
+) -> RestBuffers:
     """The same for many classes."""
     gains, few = np.empty(longest * columns), (3, LONG + columns)
     if not informed:
@@ -286,9 +301,10 @@ def rest_buffers(longest: int, columns: int, informed: bool = True) -> RestBuffe
         gains,
         np.empty(few),
         np.empty(few),
-        np.empty((4, columns)),
+        np.empty((5, columns)),
         np.empty((6, columns)),
         np.empty(columns, np.int64),
+        pooled,
     )
 
 
@@ -339,7 +355,7 @@ def score_many(
     indptr, indices, data, table = rows.indptr, rows.indices, rows.data, model.table
     columns = means.shape[1]
     slots = 2 if variances.shape[0] > 0 else 1
-    tile_shares(model.class_tokens, buffers.tiles)
+    tile_shares(model.class_tokens, buffers.tiles, buffers.pooled)
     for i in range(means.shape[0]):
         start, stop = row_at(indptr, i)
         end = indptr[i + 2] if i + 1 < means.shape[0] else stop
@@ -359,16 +375,20 @@ def score_many(
 
 
 class OpenBuffers(NamedTuple):
-    """Memory for a few entries of two classes, for the shares of classes, and for s²."""
+    """Memory for a few entries of two classes, for the shares of classes, and for s².
+
+    `pooled` is that of `RestBuffers`.
+    """
 
     row: Any
     shares: Any
     squares: Any
+    pooled: bool
 
 
-def open_buffers(columns: int) -> OpenBuffers:
+def open_buffers(columns: int, pooled: bool = False) -> OpenBuffers:
     """Buffers for a table of so many columns."""
-    return OpenBuffers(np.empty((6, LONG)), np.empty((3, columns)), np.empty(columns))
+    return OpenBuffers(np.empty((6, LONG)), np.empty((3, columns)), np.empty(columns), pooled)
 
 
 @register_jitable
@@ -400,8 +420,8 @@ def open_entries(
     """The means and variances of some rows of the table under their prior; row 0 has none."""
     table, counts, columns = model.table, model.class_counts, out.shape[2]
     shares, squares = buffers.shares, buffers.squares
-    share_tokens(model.class_tokens, shares)
-    if columns == 1:
+    share_tokens(model.class_tokens, shares, buffers.pooled)
+    if columns == 1 and not buffers.pooled:
         open_two(numbers, model, inverse, buffers, out)
         return
     for u in range(numbers.size):
@@ -414,15 +434,16 @@ def open_entries(
                 for column in range(columns):
                     out[u, slot, column] = table[0, slot, column]
         else:
-            prior_of(counts[j], shares, squares)
+            prior_of(counts[j], shares, squares, buffers.pooled)
             open_entry(table[j], squares, inverse, out[u])
 
 
 TWO_BUFFERS = types.NamedTuple([array(f8, 2), array(f8, 2), array(f8, 2)], TwoBuffers)
 REST_BUFFERS = types.NamedTuple(
-    [array(f8), array(f8, 2), array(f8, 2), array(f8, 2), array(f8, 2), array(i8)], RestBuffers
+    [array(f8), array(f8, 2), array(f8, 2), array(f8, 2), array(f8, 2), array(i8), flag],
+    RestBuffers,
 )
-OPEN_BUFFERS = types.NamedTuple([array(f8, 2), array(f8, 2), array(f8)], OpenBuffers)
+OPEN_BUFFERS = types.NamedTuple([array(f8, 2), array(f8, 2), array(f8), flag], OpenBuffers)
 
 
 def scored(real: Any, buffers: Any) -> Any:

@@ -261,7 +261,7 @@ def learn_rest(
         scores, spreads = numbers[0, :known], numbers[1, :known]
         pull, gain = numbers[2, :known], numbers[3, :known]
         if informed:
-            tile_shares(tokens[:known], buffers.tiles)
+            tile_shares(tokens[:known], buffers.tiles, False)
             gain_all(start, stop, indices, model, known, prior.inverse, buffers)
         for column in range(known):
             scores[column] = constant * np.float64(table[0, 0, column])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sureline.features.rows import Rows
 from sureline.kernels.forgetting import FORGET, Pace
+from sureline.kernels.label_sets import NOISE
 from sureline.model.state import Layout, State
 
 STEPS = 16  # per half-life
@@ -44,6 +45,7 @@ class Forgetting(NamedTuple):
             share = self.shares[min(step - before, self.shares.size - 1)]
             state.outcomes *= share
             state.noise_sums *= share
+            state.fits[:, NOISE:] *= share
             for _ in range(min(step // self.every - before // self.every, 63)):
                 state.class_tokens += (state.class_tokens >> 1) & 1
                 state.class_tokens >>= 1

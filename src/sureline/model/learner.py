@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from operator import attrgetter, is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sureline.data.label_sets import LabelSets
 from sureline.errors import DataError, InvalidParameter
 from sureline.features.rows import Rows
 from sureline.kernels import rivals
@@ -17,6 +18,7 @@ from sureline.kernels.arguments import Examples, ModelArrays, Prior, StepRule
 from sureline.kernels.class_counts import COUNT
 from sureline.kernels.informed_prior import TwoBuffers, two_buffers
 from sureline.kernels.informed_update import LEARN_TWO
+from sureline.kernels.label_sets import COUNT_LABELS, LabelledRows
 from sureline.model import State
 from sureline.model.loops import AGAIN, COUNT_ONLY, COUNTED, NEW, ONE_VS_REST, SCHEMES, Loops, Turn
 from sureline.model.scorer import INDEFINITE, Floats, Integers, chances
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 FIRST = np.zeros(1, np.int64)  # of one row
+NO_WEIGHTS = np.zeros(0)
 LATE = 10  # rows per class before the first of one that comes late
 FEW_ROWS = 3.0  # so many rows are worth as much as the prior
 AGAINST = 0.2  # the score against a class that comes late, at most
@@ -114,6 +117,9 @@ class Learner(Loops):
         that are learned for the first time.
         """
         self._one_row = None
+        if self.multilabel:
+            self._learn_sets(state, examples, turn)
+            return
         if self.forgetting is not None and examples.order.size:  # within one step of its time
             self.forgetting.forget(state, Rows(*examples.rows), examples.order)
         if state.layout.weighting == "idf":
@@ -132,6 +138,20 @@ class Learner(Loops):
         else:
             failed = self._learn_two(state, examples, turn)
         self._count_learned(state, examples.codes, examples.order, failed, examples.before)
+
+    def _learn_sets(self, state: State, examples: Examples, turn: Turn) -> None:
+        """The same for examples whose codes are sets of columns."""
+        rows, order, sets = examples.rows, examples.order, cast(LabelSets, examples.codes)
+        if self.forgetting is not None and order.size:
+            self.forgetting.forget(state, Rows(*rows), order)
+        if state.layout.weighting == "idf":
+            nothing = np.zeros(len(sets), np.int64)
+            rows = self._weight_rows(state, rows, nothing, order, counting=not turn.counted)
+        labelled = LabelledRows(rows, sets.starts, sets.codes, examples.weight, order)
+        failed = self._learn_labels(state, labelled, turn)
+        last = np.zeros(len(sets), np.int64)
+        np.maximum.at(last, np.repeat(np.arange(len(sets)), sets.counts), sets.codes)
+        self._count_learned(state, last, order, failed, examples.before)
 
     def learn_one(
         self, state: State, rows: Rows, codes: Integers, weight: Floats, rank: Integers
@@ -160,7 +180,11 @@ class Learner(Loops):
 
     def count(self, state: State, rows: Rows, codes: Integers, order: Integers) -> None:
         """Count the rows named by `order`, if rows are counted, and learn nothing."""
-        if state.layout.weighting:
+        if self.multilabel and state.layout.weighting:
+            sets: Any = codes
+            labelled = LabelledRows(rows, sets.starts, sets.codes, NO_WEIGHTS, order)
+            COUNT_LABELS.loop(self.dtype)(labelled, state.class_counts, state.class_tokens)
+        elif state.layout.weighting:
             COUNT.loop(self.dtype)(rows, codes, order, state.class_counts, state.class_tokens)
 
     def _count_learned(

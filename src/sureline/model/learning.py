@@ -8,7 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sureline.errors import DataError
 from sureline.features.rows import Rows
@@ -179,7 +179,8 @@ class LearningMixin:
         `late` is what the second class begins with, together with its first row: nobody may see the
         one without the other.
         """
-        if not labels.size:
+        pooled = int(self.learner.multilabel)  # columns that belong to no label
+        if not labels.size and not pooled:
             return len(rows)
         if not state.wide and labels.size < 2:  # one class: nothing to separate
             with self.lock.write():
@@ -193,13 +194,13 @@ class LearningMixin:
             return len(rows)
         rank = np.empty(labels.size, np.int64)
         rank[np.argsort(labels)] = np.arange(labels.size)
-        codes = columns_of(y, labels)
+        codes = self.encoded(y, labels)
         watched = turn.learning and turn.ordered and not turn.learned
         monitor = self.monitor if watched else None
         remaining = self._remaining(state, monitor)
         for chunk, order in _pieces(self.chunks(rows, state), kept, remaining):
             part, mistakes = rows.part(chunk.start, chunk.stop), state.counts.item(1)
-            arriving = state.wide and state.used < labels.size
+            arriving = state.wide and state.used < pooled + labels.size
             # A class whose rows are learned before it has a label would be taken for the next one.
             with defer_signals() if arriving else nullcontext(), self.lock.write():
                 if late is not None and (order.size or chunk.stop == len(rows)):
@@ -211,7 +212,7 @@ class LearningMixin:
                     self.learner.learn(state, some, turn)
                 elif not turn.counted:
                     self.learner.count(state, part, codes[chunk], order)
-                self.publish(state, labels[: state.used] if state.wide else labels)
+                self.publish(state, labels[: state.used - pooled] if state.wide else labels)
             if monitor is not None and order.size:
                 due = monitor.count(order.size, state.counts.item(1) - mistakes)
                 model = cast("LinearModel", self)
@@ -227,6 +228,10 @@ class LearningMixin:
         if monitor is None:
             return lambda: forgetting.remaining(state)
         return lambda: min(monitor.remaining, forgetting.remaining(state))
+
+    def encoded(self, y: Labels, labels: Labels) -> NDArray[np.int64]:
+        """The column of each of `y`, of those that have these labels."""
+        return columns_of(y, labels)
 
     def know(self, labels: Labels) -> None:
         """Know these labels, too, from now on."""

@@ -146,8 +146,9 @@ class LinearModel(LearningMixin):
                 self.monitor.clear()
             if not state.wide:
                 state = self.learner.widen(state, self.memory_limit_gb, self.owner)
-            column = self.labels.tolist().index(label)
-            rest = state.without(column), np.delete(self.labels, column)
+            place = self.labels.tolist().index(label)
+            pooled = int(self.learner.multilabel)
+            rest = state.without(place + pooled), np.delete(self.labels, place)
             with defer_signals(), self.lock.write():
                 self.publish(*rest)
 
@@ -166,6 +167,10 @@ class LinearModel(LearningMixin):
     def scores(self, rows: Rows) -> Floats:
         """The mean scores by class; where two classes share a column, that of the second."""
         return self.by_class(self.learner.scores(self.state, rows))
+
+    def reported(self, scores: Floats) -> Floats:
+        """Scores by class as they are reported."""
+        return reported(scores)
 
     def predict(self, rows: Rows) -> Labels:
         """The label of the highest mean score of each row."""

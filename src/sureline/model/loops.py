@@ -35,6 +35,7 @@ from sureline.kernels.full_classes import LEARN_FULL_ONE_VS_REST, LEARN_FULL_RIV
 from sureline.kernels.identity import LEARN_SPHERICAL
 from sureline.kernels.informed_prior import rest_buffers, two_buffers
 from sureline.kernels.informed_update import LEARN_REST, LEARN_TWO
+from sureline.kernels.label_sets import FIXED, FOLLOWED, GIVEN, LEARN_LABELS, LabelledRows
 from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import LEARN_CUSTOM_ONE_VS_REST, LEARN_ONE_VS_REST
 from sureline.model import State
@@ -259,3 +260,13 @@ class Loops(Scorer):
                 row_copy(longest, columns), class_buffers(longest, columns, scheme.competitors),
             )
         )  # fmt: skip
+
+    def _learn_labels(self, state: State, examples: LabelledRows, turn: Turn) -> int:
+        """Learn rows with sets of labels, each label against the rest."""
+        model, rule = self._model(state, turn), self._step_rule(state, turn)
+        longest, columns = examples.rows.longest, state.table.shape[2]
+        buffers = rest_buffers(longest, columns, self.informed, pooled=True)
+        adaptive = GIVEN if not self.adaptive else FIXED if turn.learned else FOLLOWED
+        learn = LEARN_LABELS.loop(self.dtype)
+        prior, fits = self._prior(turn), state.fits
+        return int(learn(examples, model, fits, rule, prior, state.used, adaptive, buffers))

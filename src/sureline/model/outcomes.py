@@ -35,12 +35,29 @@ Floats = NDArray[np.float64]
 
 def adjust_to_weights(scorer: Scorer, state: State, again: bool) -> None:
     """After a pass: note the size of the weights, and if rows were learned `again`, adjust a."""
+    if state.layout.multilabel:
+        _adjust_labels(scorer, state, again)
+        return
     size = weight_size(scorer, state)
     before = float(state.calibrator[SCALE])
     if again and before > 0.0 and size > 0.0:
         slope = float(state.calibrator[LOG_A]) - np.log(size / before)
         state.calibrator[LOG_A] = min(max(slope, LOW), HIGH)
     state.calibrator[SCALE] = size
+
+
+def _adjust_labels(scorer: Scorer, state: State, again: bool) -> None:
+    """The same for every label by itself."""
+    squares = np.square(scorer.weights(state)[1:].astype(np.float64))
+    if state.layout.counted:
+        rows = state.class_counts[1:, :1].astype(np.float64)
+        squares *= np.square(rows - 1.0) / np.maximum(rows, 1.0)
+    fits = state.fits[: state.used]
+    size = np.sqrt(np.cumsum(squares, axis=0)[-1]) if len(squares) else np.zeros(state.used)
+    some = (fits[:, SCALE] > 0.0) & (size > 0.0) & again
+    slopes = fits[some, LOG_A] - np.log(size[some] / fits[some, SCALE])
+    fits[some, LOG_A] = np.clip(slopes, LOW, HIGH)
+    fits[:, SCALE] = size
 
 
 def weight_size(scorer: Scorer, state: State) -> float:
@@ -74,11 +91,11 @@ def thresholds(state: State, coverage: float, per_class: bool) -> Floats:
     """
     counts = state.outcomes[1:, : state.classes] / state.calibrator[WEIGHT]
     if not per_class:
-        return np.full(state.classes, _threshold(counts.sum(axis=1), coverage))
-    return np.array([_threshold(of_class, coverage) for of_class in counts.T])
+        return np.full(state.classes, least_of(counts.sum(axis=1), coverage))
+    return np.array([least_of(of_class, coverage) for of_class in counts.T])
 
 
-def _threshold(counts: Floats, coverage: float) -> float:
+def least_of(counts: Floats, coverage: float) -> float:
     """The probability that a share of counted rows reached, interpolated within an interval.
 
     The row to come counts as one that reached nothing, so that few rows give large sets.

@@ -81,7 +81,8 @@ class Scorer:
     With a `half_life`, what was learned counts half after so many more examples.
     A model that is `calibrated` has a calibrator, which learns from a row before the model does;
     one that is `adaptive` estimates the rule's first constant from the rows. A `compact` one has a
-    state that holds the weights themselves, and cannot learn.
+    state that holds the weights themselves, and cannot learn. A `multilabel` one learns rows with
+    sets of labels; the first column of its state belongs to no label.
     """
 
     rule: Rule
@@ -97,6 +98,7 @@ class Scorer:
     adaptive: bool = False
     compact: bool = False
     half_life: float | None = None
+    multilabel: bool = False
 
     def __post_init__(self) -> None:
         if self.compact and (self.rule.kernel is None or self.rule.kernel.linear):
@@ -130,6 +132,7 @@ class Scorer:
             stamps or forgets,
             counting,
             self.normalize,
+            self.multilabel,
         )
         self.forgetting = forgetting(self.layout, self.half_life or 0.0) if forgets else None
 
@@ -174,12 +177,13 @@ class Scorer:
     ) -> Rows:
         """Rows scaled by inverse document frequencies, in `order`, and counted if `counting`."""
         values = np.zeros(int(rows.indptr[-1]), self.dtype)
+        classes = slice(1 if self.multilabel else None)  # the first column counts all rows
         WEIGH_ROWS.loop(self.dtype)(
             rows,
             codes,
             order,
             state.class_counts,
-            state.class_tokens,
+            state.class_tokens[classes],
             counting,
             self.normalize,
             values,
@@ -256,7 +260,7 @@ class Scorer:
         model, inverse = _readable(state), 1.0 / self.initial_variance
         prior = float(state.calibrator[PRIOR_VARIANCE])
         if state.wide:
-            wide = rest_buffers(rows.longest, means.shape[1])
+            wide = rest_buffers(rows.longest, means.shape[1], pooled=self.multilabel)
             SCORE_MANY.loop(self.dtype)(
                 rows, model, inverse, self.constant, wide, means, variances, prior, known
             )
@@ -305,8 +309,9 @@ class Scorer:
         """Means and variances of the weights in some rows or all, under the informed prior."""
         numbers = np.arange(state.features + 1) if rows is None else np.asarray(rows, np.int64)
         out = np.empty((numbers.size, 2, state.used))
+        buffers = open_buffers(state.used, self.multilabel)
         OPEN_ENTRIES.loop(self.dtype)(
-            numbers, _readable(state), 1.0 / self.initial_variance, open_buffers(state.used), out
+            numbers, _readable(state), 1.0 / self.initial_variance, buffers, out
         )
         return out
 

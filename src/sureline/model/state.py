@@ -27,6 +27,7 @@ from sureline.kernels.calibration import (
     SIZE,
     WEIGHT,
 )
+from sureline.kernels.label_sets import FIRST_FIT, FIT, LINES
 
 ARRAYS = (
     "table",
@@ -39,6 +40,7 @@ ARRAYS = (
     "noise_sums",
     "outcomes",
     "novelty",
+    "fits",
 )
 Places = slice | NDArray[np.intp]
 
@@ -54,11 +56,21 @@ def first_calibrator(initial_variance: float = 1.0, scaled: bool = False) -> NDA
     return calibrator
 
 
+def first_fits(columns: int, scaled: bool) -> NDArray[np.float64]:
+    """The calibrators and sums of so many labels of which nothing was learned."""
+    fits = np.zeros((columns, FIT))
+    fits[:, :SIZE] = first_calibrator(1.0, scaled)
+    fits[:, LOG_A : LOG_TAU + 1] = FIRST_FIT
+    if not scaled:
+        fits[:, LOG_TAU] = FIRST_UNSCALED
+    return fits
+
+
 def symmetric(upper: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The matrix of three rows with this upper triangle, such as the precision of a calibrator."""
-    matrix = np.zeros((3, 3))
-    matrix[np.triu_indices(3)] = upper
-    return np.asarray(matrix + np.triu(matrix, 1).T)
+    """Matrices of three rows with these upper triangles, such as the precision of a calibrator."""
+    matrix = np.zeros((*upper.shape[:-1], 3, 3))
+    matrix[(..., *np.triu_indices(3))] = upper
+    return np.asarray(matrix + np.swapaxes(np.triu(matrix, 1), -1, -2))
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,7 @@ class Layout:
     last_changed: bool = False  # whether the rule needs to know when each weight was last changed
     weighting: str | None = None  # what counts of rows by feature and class are for
     scaled: bool = False  # whether rows have length 1
+    multilabel: bool = False  # whether rows have sets of labels; column 0 then counts all rows
 
     @property
     def counted(self) -> bool:
@@ -88,6 +101,11 @@ class Layout:
     def slots(self) -> int:
         """How many numbers of a weight are in the table; a full covariance is kept apart."""
         return 1 if self.covariance == "full" else len(self.initial)
+
+    @property
+    def outcome_lines(self) -> int:
+        """The number of lines of `outcomes`."""
+        return LINES if self.multilabel else 1 + INTERVALS
 
     def size(self, rows: int, columns: int) -> int:
         """The bytes of a state with so many rows, the constant feature's among them."""
@@ -136,7 +154,8 @@ class Layout:
             class_counts=np.zeros((rows if self.counted else 0, classes), np.int32),
             class_tokens=np.zeros(classes, np.int64),
             calibrator=first_calibrator(self.initial_variance, self.scaled),
-            outcomes=np.zeros((1 + INTERVALS, classes)),
+            outcomes=np.zeros((self.outcome_lines, classes)),
+            fits=first_fits(columns if self.multilabel else 0, self.scaled),
         )
 
 
@@ -168,6 +187,9 @@ class State:
     rows before they were learned; `kernels.calibration` explains all three. `noise_sums` are the
     sums of the squares of scores before rows were learned, of those on the wrong side and of all,
     from which r="auto" is estimated.
+
+    Where rows have sets of labels, the first column of all arrays belongs to no label: it counts all
+    rows. `kernels.label_sets` explains that, and `fits`: each label's calibrator and noise sums.
     """
 
     layout: Layout
@@ -185,6 +207,7 @@ class State:
     noise_sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
     outcomes: NDArray[np.float64] = field(default_factory=lambda: np.zeros((1 + INTERVALS, 2)))
     novelty: NDArray[np.float64] = field(default_factory=lambda: np.zeros(INTERVALS))
+    fits: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, FIT)))
 
     @property
     def features(self) -> int:
@@ -320,9 +343,11 @@ class State:
         fresh.class_counts[:, :count] = self.class_counts[:, kept]
         fresh.class_tokens[:count] = self.class_tokens[kept]
         fresh.outcomes[:, :count] = self.outcomes[:, kept]
+        fresh.fits[:count] = self.fits[kept if self.layout.multilabel else slice(0)]
         if self.covariance.size:
             fresh.covariance[:count] = self.covariance[kept]
-        return replace(self._on(fresh), class_tokens=fresh.class_tokens, outcomes=fresh.outcomes)
+        own = {name: getattr(fresh, name) for name in ("class_tokens", "outcomes", "fits")}
+        return replace(self._on(fresh), **own)
 
 
 def table_rows(features: NDArray[Any]) -> NDArray[np.intp]:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sureline.data import as_labels, as_text
+from sureline.data.label_sets import LabelSets, are_label_sets, as_label_sets
 from sureline.declaration import option
 from sureline.errors import DataError, InvalidParameter, show
 from sureline.estimators.documentation import documented
@@ -24,6 +25,12 @@ from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.parallel.text_shards import TextShards
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
 from sureline.estimators.text.file import TextFileMixin
+from sureline.estimators.text.label_sets import (
+    begin_labels,
+    check_label_kind,
+    known_labels,
+    named_columns,
+)
 from sureline.estimators.text.merge import TextMergeMixin
 from sureline.estimators.text.options import OPTIONS, TextEstimator
 from sureline.estimators.text.passes import (
@@ -45,6 +52,7 @@ from sureline.estimators.validation import (
 )
 from sureline.features.tokenizer import CHUNK_BYTES
 from sureline.model.drift import watch
+from sureline.model.label_sets import LabelSetModel
 from sureline.model.learner import AGAIN, COUNT_ONLY, COUNTED, NEW, Floats
 from sureline.model.text import TextModel
 from sureline.options import TextLearningOptions, TextOptions
@@ -125,8 +133,9 @@ class TextClassifier(
         ----------
         X : list, array or column of str
             The texts.
-        y : array of shape (n_samples,)
-            Their labels.
+        y : array of shape (n_samples,), list of collections, or matrix
+            Their labels. Where a text may have several, lists, tuples or sets of them, empty ones
+            included, or a dense or sparse matrix of 0 and 1, whose column numbers are the labels.
         sample_weight : array of shape (n_samples,), default=None
             How much each text counts; 0 leaves it out.
 
@@ -135,16 +144,22 @@ class TextClassifier(
         self
             The fitted classifier.
         """
-        estimator, model = self.begin()
+        estimator, model = self.begin(are_label_sets(y))
         texts, y, weight = self._examples(X, y, sample_weight)
-        classes = np.unique(y)
-        if classes.size < 2:
+        several = isinstance(y, LabelSets)
+        classes = known_labels(y, None) if several else np.unique(y)
+        if several:
+            begin_labels(model, y)
+        if classes.size < 2 - several:
             raise DataError(
-                "TextClassifier.fit needs texts of two classes; y holds "
+                f"TextClassifier.fit needs texts of {'a label' if several else 'two classes'}; y holds "
                 + (f"one class only, {classes.tolist()[0]!r}" if classes.size else "no label")
                 + ". To learn from a stream that starts with one class, use partial_fit"
             )
-        weight = fit_weights(estimator, model.learner.rule, classes, y, weight)
+        if several:
+            weight = stream_weights(estimator, model.learner.rule, classes, weight)
+        else:
+            weight = fit_weights(estimator, model.learner.rule, classes, y, weight)
         rng = check_random_state(self.random_state)
         with (
             self._lock.learning,
@@ -188,10 +203,10 @@ class TextClassifier(
         ----------
         X : list, array or column of str
             The texts.
-        y : array of shape (n_samples,)
-            Their labels; new ones may appear at any time.
+        y : array of shape (n_samples,), list of collections, or matrix
+            Their labels, as for `fit`; new ones may appear at any time.
         classes : array, default=None
-            Labels to know beforehand. Without it a class exists from the first text that shows it;
+            Labels to know beforehand, or the sorted labels of the columns of a matrix. Without it a class exists from the first text that shows it;
             from texts before the second class arrives, only words are learned.
         sample_weight : array of shape (n_samples,), default=None
             How much each text counts; 0 leaves it out.
@@ -202,6 +217,8 @@ class TextClassifier(
             The classifier, further trained.
         """
         texts, y, weight = self._examples(X, y, sample_weight, allow_zero=True)
+        if isinstance(y, LabelSets):
+            y, classes = named_columns(y, classes)
         with self._lock.learning:
             model, weight = self.model_for(y, weight)
             pipeline = TextPipeline(model, texts, y, weight, classes)
@@ -220,8 +237,8 @@ class TextClassifier(
         ----------
         text : str
             The text.
-        label : label
-            Its label, which may be new.
+        label : label, or list, tuple or set of labels
+            Its label, or its labels, which may be new.
         weight : float, default=1.0
             How much it counts.
 
@@ -233,7 +250,8 @@ class TextClassifier(
         with self._lock.learning:
             code = self._code(text, label, weight)
             if code is None:
-                return self.partial_fit([text], as_labels([label]), sample_weight=[weight])
+                y = [label] if are_label_sets([label]) else as_labels([label])
+                return self.partial_fit([text], y, sample_weight=[weight])
             self.model_.learn_one(text, code, weight)
         return self
 
@@ -245,6 +263,8 @@ class TextClassifier(
         if not 0.0 < weight < math.inf or not model.fitted or model.columns.full:
             return None
         if self.estimator_.class_weight is not None or model.learner.compact:
+            return None
+        if model.learner.multilabel:
             return None
         if model.learner.rule.weight != "cost" and weight > 1:
             return None
@@ -277,8 +297,11 @@ class TextClassifier(
             )
         return cast(OnlineClassifier, clone(self.estimator))
 
-    def begin(self) -> tuple[OnlineClassifier, TextModel]:
-        """The estimator and a model that has learned nothing; all parameters are checked here."""
+    def begin(self, multilabel: bool = False) -> tuple[OnlineClassifier, TextModel]:
+        """The estimator and a model that has learned nothing; all parameters are checked here.
+
+        A `multilabel` one learns any number of labels per text.
+        """
         tokenizer = self.tokenizer()
         count_threads(self.n_jobs, "TextClassifier")
         estimator = self.chosen_estimator()
@@ -286,14 +309,15 @@ class TextClassifier(
         estimator.calibration = self.calibration if hasattr(estimator, "covariance") else None
         estimator.drift = self.drift
         normalize = bool(self.normalize)
-        learner = choose_learner(estimator, weighting, normalize)
+        learner = choose_learner(estimator, weighting, normalize, multilabel=multilabel)
         if estimator.early_stopping:
             raise InvalidParameter(
                 "TextClassifier: the estimator has early_stopping=True, but texts are learned as "
                 "a stream; set it to False"
             )
         columns, limit = self.empty_columns(naming=True), estimator.memory_limit_gb
-        model = TextModel(learner, tokenizer, columns, normalize, limit)
+        kind = LabelSetModel if multilabel else TextModel
+        model = kind(learner, tokenizer, columns, normalize, limit)
         model.lock = self._lock
         watch(model, self.drift)
         return estimator, model
@@ -313,10 +337,14 @@ class TextClassifier(
             )
         return weighting
 
-    def model_for(self, y: NDArray[Any], weight: Floats) -> tuple[TextModel, Floats]:
+    def model_for(self, y: Any, weight: Floats) -> tuple[TextModel, Floats]:
         """The model that `partial_fit` continues or begins, and the weights of its texts."""
         first = "model_" not in self.__dict__
-        estimator, model = self.begin() if first else (self.estimator_, self.model_)
+        several = isinstance(y, LabelSets)
+        estimator, model = self.begin(several) if first else (self.estimator_, self.model_)
+        check_label_kind(model, y)
+        if several and not model.fitted:
+            begin_labels(model, y)
         model.learner.check_learns("TextClassifier")
         if not first and self._options() != self.fitted_options:
             raise InvalidParameter(
@@ -352,17 +380,18 @@ class TextClassifier(
         """How many passes `fit` makes over texts."""
         count = len(texts.text)
         if self.max_iter != AUTO:
-            return Choice(int(self.max_iter), [])
+            return Choice(int(self.max_iter))
         if not self.shuffle or count >= MANY:
-            return Choice(1, [])
+            return Choice(1)
         return choose_passes(self, texts.take(sample_rows(count, rng)), count, rng, pool)
 
     def _examples(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, allow_zero: bool = False
-    ) -> tuple[pa.Array, NDArray[Any], Floats]:
+    ) -> tuple[pa.Array, Any, Floats]:
         """Texts, labels and weights, as many of each."""
-        texts, labels = as_text(X), as_labels(y)
-        if labels.ndim != 1:
+        texts = as_text(X)
+        labels = as_label_sets(y) if are_label_sets(y) else as_labels(y)
+        if len(labels.shape) != 1:
             raise DataError(
                 "TextClassifier: y must be one label per text, got an array of shape "
                 f"{labels.shape}"

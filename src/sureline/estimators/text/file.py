@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sureline.data.label_sets import FORMS
 from sureline.errors import ModelFileError
 from sureline.estimators.file import FileMixin, classifier_parts, is_compact, state_into
 from sureline.estimators.online import OnlineClassifier
@@ -14,7 +15,8 @@ from sureline.estimators.parameter_file import class_named, parameters_from_json
 from sureline.estimators.text.column_file import column_parts, columns_from_parts, fixed_width
 from sureline.estimators.validation import choose_learner
 from sureline.features.vocabulary import Vocabulary
-from sureline.model.serialize.fields import LARGEST, Array, Json, Tensors, member, whole
+from sureline.model.label_sets import LabelSetModel
+from sureline.model.serialize.fields import LARGEST, Array, Json, Tensors, member, short, whole
 from sureline.model.serialize.labels import labels_from_json, labels_to_json
 from sureline.model.serialize.state import state_from_parts, state_parts
 from sureline.model.text import TextModel
@@ -43,6 +45,8 @@ class TextFileMixin(FileMixin):
             classifier.n_iter_,
             mapped,
         )
+        if isinstance(model, LabelSetModel):
+            metadata["online"]["label_sets"] = model.form
         return metadata, tensors | weights
 
     @classmethod
@@ -51,7 +55,7 @@ class TextFileMixin(FileMixin):
     ) -> Self:
         """The classifier whose file has these metadata and tensors; it may take so much memory."""
         # Files from before these existed.
-        older = {"weighting": None, "calibration": None, "drift": None}
+        older = {"weighting": None, "calibration": None, "drift": None, "threshold": "f1"}
         parameters = {**older, **member(metadata, "parameters", dict)}
         classifier: Any = parameters_from_json(cls, parameters)
         with stored_parameters():
@@ -65,10 +69,16 @@ class TextFileMixin(FileMixin):
             raise ModelFileError(f"its weights are those of a {kind.__name__}")
         estimator = parameters_from_json(kind, member(stored, "parameters", dict))
         normalize = bool(classifier.normalize)
+        several = "label_sets" in stored
         with stored_parameters():
             weighting = classifier.resolved_weighting(estimator)
-            learner = choose_learner(estimator, weighting, normalize, compact)
-        model = TextModel(learner, tokenizer, columns, normalize, np.inf)
+            learner = choose_learner(estimator, weighting, normalize, compact, several)
+        kind_of_model = LabelSetModel if several else TextModel
+        model = kind_of_model(learner, tokenizer, columns, normalize, np.inf)
+        if isinstance(model, LabelSetModel):
+            if stored["label_sets"] not in FORMS:
+                raise ModelFileError(f"its labels have the form {short(stored['label_sets'])}")
+            model.form = stored["label_sets"]
         state_into(model, stored, tensors, limit_gb, classifier.drift, fixed_width(columns))
         limit_gb = min(estimator.memory_limit_gb, limit_gb)
         model.memory_limit_gb = estimator.memory_limit_gb = limit_gb

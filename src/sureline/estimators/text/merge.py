@@ -24,6 +24,7 @@ class TextMergeMixin(MergeMixin):
     def merge_all(self, models: Sequence[Any], how: How) -> Self:
         """One classifier from several, this one first; those given are not modified."""
         first: Any = self
+        check_same_kind(models)
         for number, model in enumerate(models, 1):
             pairs = zip(OPTIONS, first.fitted_options, model.fitted_options, strict=False)
             for name, ours, theirs in pairs:
@@ -52,6 +53,18 @@ class TextMergeMixin(MergeMixin):
         merged.fitted_options = first.fitted_options
         made: Self = merged
         return made
+
+
+def check_same_kind(models: Sequence[Any]) -> None:
+    """Refuse to merge models of one label per text with models of several."""
+    kinds = [model.model_.learner.multilabel for model in models]
+    for number, kind in enumerate(kinds, 1):
+        if kind != kinds[0]:
+            names = ["several labels" if each else "one label" for each in (kinds[0], kind)]
+            raise InvalidParameter(
+                f"merge takes models of one kind, but model 1 learned {names[0]} per text and model "
+                f"{number} {names[1]}"
+            )
 
 
 def check_equal(name: str, ours: Any, theirs: Any, number: int) -> None:

@@ -28,9 +28,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data import NamedFeatures
+from sureline.data.label_sets import LabelSets
 from sureline.estimators.text.pipeline import TextPipeline
-from sureline.kernels.calibration import LOG_A, LOG_TAU, H
+from sureline.kernels.calibration import LOG_A, LOG_TAU, WEIGHT, H
 from sureline.model.learner import AGAIN, COUNT_ONLY, COUNTED, NEW, Floats, Turn
+from sureline.model.state import State
 from sureline.model.text import TextModel
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class LabelledTexts(NamedTuple):
     """Texts with their labels and weights, and what is named beside them."""
 
     text: pa.LargeStringArray
-    y: NDArray[Any]
+    y: NDArray[Any] | LabelSets
     weight: Floats
     named: NamedFeatures | None = None
 
@@ -72,13 +74,36 @@ class Choice(NamedTuple):
     """How many passes to make, and what a calibrator learns of scores after so many."""
 
     passes: int
-    calibrator: list[float]
+    calibrator: Calibration | None = None
 
     def finish(self, model: TextModel) -> None:
         """Let the calibrator of a model that has made all passes follow what was chosen."""
-        if self.calibrator:
+        if self.calibrator is not None:
             with model.lock.write():
-                model.state.calibrator[LEARNED] = self.calibrator
+                self.calibrator.give(model.state)
+
+
+class Calibration(NamedTuple):
+    """What a calibrator has learned; of sets of labels, those of all labels, and their outcomes."""
+
+    learned: Floats
+    fits: Floats
+    outcomes: Floats
+
+    def give(self, state: State) -> None:
+        """Let a state with the same columns have it."""
+        state.calibrator[LEARNED] = self.learned
+        if state.layout.multilabel:
+            state.fits[: len(self.fits), LEARNED] = self.fits
+            state.outcomes[1:, : len(self.fits)] = self.outcomes
+            state.calibrator[WEIGHT] = 1.0
+
+
+def calibration_of(state: State) -> Calibration:
+    """What the calibrator of a state has learned."""
+    fits = state.fits[: state.used, LEARNED].copy()
+    outcomes = state.outcomes[1:, : len(fits)] / state.calibrator[WEIGHT]
+    return Calibration(state.calibrator[LEARNED], fits, outcomes)
 
 
 def choose_passes(
@@ -94,11 +119,12 @@ def choose_passes(
     that was given their number. Two threads share the work where a pool is given.
     """
     kept = np.flatnonzero(sample.weight > 0)
-    classes = np.unique(sample.y[kept])
+    several = isinstance(sample.y, LabelSets)
+    classes = sample.y[kept].present if isinstance(sample.y, LabelSets) else np.unique(sample.y[kept])
     parts = np.array_split(kept, PARTS)
     parts = parts[: max(1, -(-ENOUGH // max(parts[0].size, 1)))]
-    if classes.size < 2 or kept.size < PARTS:
-        return Choice(1, [])
+    if classes.size < 2 - several or kept.size < PARTS:
+        return Choice(1)
     trials = [
         _Trial(classifier, sample.take(np.setdiff1d(kept, part)), sample.take(part), classes, pool)
         for part in parts
@@ -109,11 +135,13 @@ def choose_passes(
         for number, found in trial.scores(first, most).items():
             scores.setdefault(number, []).append(found)
     rows = np.concatenate(parts)
-    truth, weight = np.searchsorted(classes, sample.y[rows]), sample.weight[rows]
+    y, weight = sample.y[rows], sample.weight[rows]
+    truth = y.indicator(classes) if isinstance(y, LabelSets) else np.searchsorted(classes, y)
     losses = {n: loss_of(np.concatenate(found), truth, weight) for n, found in scores.items()}
     passes = min(losses, key=lambda number: losses[number])
     passes = max(1, round(passes * min(1.0, sqrt(MOST / count))))
-    calibrator, again = list[float](), _copy(rng)
+    calibrator: Calibration | None = None
+    again = _copy(rng)
     for trial in trials if passes > 1 else []:
         calibrator = trial.calibrate(again, passes, calibrator)
     return Choice(passes, calibrator)
@@ -146,15 +174,15 @@ class _Trial:
         return found
 
     def calibrate(
-        self, rng: np.random.RandomState, passes: int, calibrator: list[float]
-    ) -> list[float]:
+        self, rng: np.random.RandomState, passes: int, calibrator: Calibration | None
+    ) -> Calibration | None:
         """What a calibrator has learned when it has followed the judged texts, too."""
         for number, model in self._passes(rng, passes):
             if number == passes and model.is_calibrated:
-                known = calibrator or model.fresh_state(0, 0).calibrator[LEARNED]
-                model.state.calibrator[LEARNED] = known
+                fresh = model.fresh_state(0, self.classes.size)
+                (calibrator or calibration_of(fresh)).give(model.state)
                 self._learn(model, self.judged, NEW)
-                calibrator = model.state.calibrator[LEARNED].tolist()
+                calibrator = calibration_of(model.state)
         return calibrator
 
     def _passes(self, rng: np.random.RandomState, passes: int) -> Iterator[tuple[int, TextModel]]:
@@ -173,9 +201,14 @@ class _Trial:
         TextPipeline(model, text, y, weight, self.classes, turn, named).run(self.pool)
 
 
-def loss_of(scores: Floats, truth: NDArray[np.intp], weight: Floats) -> float:
-    """The mean loss of scores by class, or of the second of two, at the best scale."""
-    if scores.shape[1] == 1:
+def loss_of(scores: Floats, truth: NDArray[Any], weight: Floats) -> float:
+    """The mean loss of scores by class, or of the second of two, at the best scale.
+
+    `truth` has the class of each row, or a line of all classes where rows may have several.
+    """
+    if truth.ndim == 2:
+        margins = np.where(truth, scores, -scores)
+    elif scores.shape[1] == 1:
         margins = scores * np.where(truth == 1, 1.0, -1.0)[:, np.newaxis]
     else:
         margins = -scores

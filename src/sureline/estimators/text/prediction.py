@@ -12,27 +12,37 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import as_text
+from sureline.data.label_sets import in_form
+from sureline.declaration import declared
 from sureline.errors import InvalidParameter, show
 from sureline.estimators.prediction import Chunk, PredictionMixin, with_variance
+from sureline.estimators.text.label_sets import subset_accuracy
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
 from sureline.features.tokenizer import CHUNK_BYTES, chunk_texts
 from sureline.model.explanation import Explanation, FeatureWeight
+from sureline.model.label_sets import LabelSetModel, best_labels
 from sureline.model.learner import Floats
 from sureline.model.linear import LinearModel
 from sureline.model.predictions import Prediction, Predictions, join_predictions
 from sureline.model.text import TextModel
+from sureline.options import TextLearningOptions
 
 
 class TextPredictionMixin(PredictionMixin):
     """Predictions from the fitted ``model_`` of texts; `TextClassifier` learns it."""
 
     model_: TextModel
+    threshold: Any
 
     # -- predicting ----------------------------------------------------------------------------
 
-    def predict(self, X: Any, min_confidence: float | None = None) -> NDArray[Any]:
-        """The label of each text: the class of the highest mean score.
+    def predict(
+        self, X: Any, min_confidence: float | None = None, top: int | None = None
+    ) -> NDArray[Any]:
+        """The label of each text: the class of the highest mean score; or its labels.
+
+        Where texts have several labels, those whose probability reaches the `threshold`.
 
         Parameters
         ----------
@@ -40,13 +50,23 @@ class TextPredictionMixin(PredictionMixin):
             The texts.
         min_confidence : float, default=None
             Abstain where the probability of the label is below this: the label is then None, and
-            the array one of objects.
+            the array one of objects. Of several labels, where that of exactly these labels is.
+        top : int, default=None
+            Where texts have several labels: give each text its so many most probable ones.
 
         Returns
         -------
         array of shape (n_samples,)
-            The labels.
+            The labels. Where texts have several: tuples of them, or a matrix of 0 and 1, sparse or
+            dense, as in training.
         """
+        if self._is_multilabel:
+            return self._predict_label_sets(X, min_confidence, top)
+        if top is not None:
+            raise InvalidParameter(
+                "TextClassifier: top is for texts with several labels, and the model learned one "
+                "per text; predict_ranking(X, k) has the k best classes"
+            )
         if min_confidence is None:
             return super().predict(X)
         least = self._probability(min_confidence)
@@ -71,7 +91,7 @@ class TextPredictionMixin(PredictionMixin):
             A named tuple of arrays: `label`, `probability`, `margin`, `variance`, `probabilities`
             and `novelty`, as `predict_one` describes them.
         """
-        classes, parts = self._predicted(X, LinearModel.predictions)
+        classes, parts = self._predicted(X, _predictions)
         return classes, join_predictions(parts)
 
     def predict_one(
@@ -90,14 +110,19 @@ class TextPredictionMixin(PredictionMixin):
 
         Returns
         -------
-        label or Prediction
-            The class of the highest mean score; with `details`, a named tuple of `label`,
+        label, tuple of labels or Prediction
+            The class of the highest mean score, or where texts have several labels, a tuple of
+            those whose probability reaches the `threshold`; with `details`, a named tuple of `label`,
             `probability`, `margin`, `variance`, `probabilities` by label and `novelty`: the share
             of training texts that were less unlike what the model knew when they came. Above
-            0.99, a text is more unusual than all but one in a hundred of them.
+            0.99, a text is more unusual than all but one in a hundred of them. Of several labels,
+            `probability` is that of exactly these; `margin` and `variance` are of the score of the
+            most probable label.
         """
         if details:
             return self._predict_details(text, min_confidence)
+        if self._is_multilabel:
+            return self._predict_details(text, min_confidence).label
         if min_confidence is not None:
             return self.predict([text], min_confidence).tolist()[0]
         if type(text) is not str or not self.__sklearn_is_fitted__():
@@ -130,7 +155,7 @@ class TextPredictionMixin(PredictionMixin):
         dict
             The probabilities, by label.
         """
-        classes, parts = self._predicted([text], LinearModel.predict_proba)
+        classes, parts = self._predicted([text], _predict_proba)
         return dict(zip(classes.tolist(), parts[0][0].tolist(), strict=True))
 
     # -- what was learned ----------------------------------------------------------------------
@@ -200,7 +225,53 @@ class TextPredictionMixin(PredictionMixin):
         """How many features have a column."""
         return self._fitted("n_features_").n_features
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of texts that are classified right.
+
+        Parameters
+        ----------
+        X : list, array or column of str
+            The texts.
+        y : array of shape (n_samples,), list of collections, or matrix
+            Their labels, as for `fit`.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each text counts.
+
+        Returns
+        -------
+        float
+            The accuracy; where texts have several labels, all of them must be right.
+        """
+        if not self._is_multilabel:
+            return float(super().score(X, y, sample_weight))
+        chosen = np.concatenate(self._predicted(X, _chosen)[1])
+        return subset_accuracy(cast(LabelSetModel, self.model_), y, chosen, sample_weight)
+
     # -- inside --------------------------------------------------------------------------------
+
+    @property
+    def _is_multilabel(self) -> bool:
+        """Whether the fitted model learned any number of labels per text."""
+        return self.__sklearn_is_fitted__() and self.model_.learner.multilabel
+
+    def _predict_label_sets(self, X: Any, min_confidence: float | None, top: int | None) -> Any:
+        """The sets of labels of texts, in the form in which labels were learned."""
+        least = 0.0 if min_confidence is None else self._probability(min_confidence)
+        if top is not None:
+            check_whole(top, "top", "TextClassifier")
+        classes, parts = self._predicted(X, _predict_proba)
+        chances, model = np.concatenate(parts), cast(LabelSetModel, self.model_)
+        chosen = model.chosen(chances) if top is None else best_labels(chances, top)
+        labels = in_form(chosen, classes, model.form)
+        if least > 0.0:
+            if model.form != "sets":
+                raise InvalidParameter(
+                    "TextClassifier: min_confidence gives None for some texts, which a matrix of "
+                    "labels cannot hold; learn lists of labels, or compare predict_proba"
+                )
+            exact = np.where(chosen, chances, 1.0 - chances).prod(axis=1)
+            labels[exact < least] = None
+        return labels
 
     def _probability(self, min_confidence: float) -> float:
         """The parameter `min_confidence`, if it is a probability and the model predicts any."""
@@ -218,6 +289,8 @@ class TextPredictionMixin(PredictionMixin):
         return float(min_confidence)
 
     def _chunks(self, model: Any, X: Any) -> list[Chunk]:
+        if model.learner.multilabel:
+            model.threshold = self._checked_threshold()
         texts = as_text(X)
         cuts = list(chunk_texts(texts, CHUNK_BYTES // 2)) or [slice(0, 0)]
         return [partial(_read_chunk, model, texts, cut) for cut in cuts]
@@ -229,7 +302,27 @@ class TextPredictionMixin(PredictionMixin):
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
         return tags
+
+    def _checked_threshold(self) -> Any:
+        """The parameter `threshold`, which may change between predictions."""
+        threshold = self.threshold
+        declared(TextLearningOptions)["threshold"].check(threshold, "TextClassifier: threshold")
+        return threshold
+
+
+def _predictions(model: LinearModel, rows: Rows) -> Any:
+    return model.predictions(rows)
+
+
+def _predict_proba(model: LinearModel, rows: Rows) -> Floats:
+    return model.predict_proba(rows)
+
+
+def _chosen(model: Any, rows: Rows) -> NDArray[np.bool_]:
+    """Which texts get which labels."""
+    return np.asarray(model.chosen(model.predict_proba(rows)))
 
 
 def _read_chunk(model: TextModel, texts: pa.Array, cut: slice) -> Callable[[], Rows]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sureline.kernels.calibration import LOG_TAU, NO_TAU, SCALE, WEIGHT, H
+from sureline.kernels.calibration import LOG_TAU, NO_TAU, SCALE, SIZE, WEIGHT, H
 from sureline.model.merge.algebra import Floats, Indices
 from sureline.model.state import State, symmetric
 
@@ -25,6 +25,8 @@ def merge_calibration(merged: State, states: Sequence[State], classes: Sequence[
     """Set the calibration of a merged state; `classes` are the places of each state's classes."""
     merged.noise_sums = np.sum([state.noise_sums for state in states], axis=0)
     merged.calibrator = _merge_calibrators([state.calibrator for state in states])
+    if merged.layout.multilabel:
+        _merge_fits(merged, states, classes)
     for state, places in zip(states, classes, strict=True):
         merged.outcomes[:, places] += _in_rows(state)[:, : len(places)]
         merged.novelty += state.novelty / state.calibrator[WEIGHT]
@@ -40,7 +42,12 @@ def merge_shard_calibration(state: State, shards: Sequence[State]) -> None:
         state.outcomes[0] = rows
         state.novelty[:] = sum(each.novelty / each.calibrator[WEIGHT] for each in moved)
         state.calibrator[:] = _merge_calibrators([each.calibrator for each in moved])
+        for label in range(len(state.fits)):
+            fits = [each.fits[label] for each in moved]
+            state.fits[label, :SIZE] = _merge_calibrators([each[:SIZE] for each in fits])
+            state.fits[label, SIZE:] += sum(each[SIZE:] - state.fits[label, SIZE:] for each in fits)
     for each in shards:
+        each.fits[:] = state.fits
         each.calibrator[:], each.noise_sums[:] = state.calibrator, state.noise_sums
         each.outcomes[:], each.novelty[:] = state.outcomes, state.novelty
 
@@ -83,6 +90,19 @@ def _parts(sums: Floats, start: State) -> tuple[Floats, Floats, Floats, Floats]:
     cuts = np.cumsum([NOISE, SUMS, start.novelty.size])
     noise, calibrator, novelty, outcomes = np.split(sums, cuts)
     return noise, calibrator, novelty, outcomes.reshape(-1, start.classes)
+
+
+def _merge_fits(merged: State, states: Sequence[State], classes: Sequence[Indices]) -> None:
+    """Set what every label of a merged state has learned of its probabilities and its noise."""
+    for place in range(merged.used):
+        found = [
+            state.fits[k]
+            for state, places in zip(states, classes, strict=True)
+            for k in np.flatnonzero(np.asarray(places) == place)
+        ]
+        if found:
+            merged.fits[place, :SIZE] = _merge_calibrators([each[:SIZE] for each in found])
+            merged.fits[place, SIZE:] = np.sum([each[SIZE:] for each in found], axis=0)
 
 
 # -- one state ---------------------------------------------------------------------------------

@@ -178,3 +178,4 @@ def _fill(copy: State, learned: State, places: Indices | None) -> None:
     copy.class_tokens[:], copy.calibrator[:] = learned.class_tokens, learned.calibrator
     copy.noise_sums[:] = learned.noise_sums
     copy.outcomes[:], copy.novelty[:] = learned.outcomes, learned.novelty
+    copy.fits[:] = learned.fits

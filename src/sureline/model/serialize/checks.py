@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from sureline.errors import ModelFileError
-from sureline.kernels.calibration import INTERVALS
+from sureline.kernels.calibration import FIRM, INTERVALS, H
+from sureline.kernels.label_sets import FIT
 from sureline.model.serialize.encoding import whole_numbers
 from sureline.model.serialize.fields import Array, Json, is_finite, is_whole, short
-from sureline.model.state import Layout
+from sureline.model.state import Layout, symmetric
 
 # The tensors of whole numbers, and the types in which they are learned.
 WHOLE = {"tallies": "int32", "tokens": "int64", "stamps": "int64", "rest_stamps": "int64"}
@@ -60,8 +61,10 @@ def check_shapes(
         shapes["tallies"] = ((stored, 1 if half else classes), "int32")
         shapes["tokens"] = ((classes,), "int64")
     if "outcomes" in tensors or "novelty" in tensors:
-        shapes["outcomes"] = ((1 + INTERVALS, classes), "float64")
+        shapes["outcomes"] = ((layout.outcome_lines, classes), "float64")
         shapes["novelty"] = ((INTERVALS,), "float64")
+    if layout.multilabel:
+        shapes["fits"] = ((used, FIT), "float64")
     if "rows" in tensors or "row_gaps" in tensors:
         shapes["rest"] = ((len(layout.initial), used), real)
         if layout.last_changed:
@@ -88,10 +91,14 @@ def check_numbers(layout: Layout, tensors: Mapping[str, Array]) -> None:
         found = tensors.get(name)
         if found is not None and not (found.min() >= 0.0 and found.max() <= MOST_COUNTED):
             raise ModelFileError(f"its tensor {name!r} has numbers that are no counts")
-    for name in ("table", "rest", "covariance"):
+    for name in ("table", "rest", "covariance", "fits"):
         found = tensors.get(name)
         if found is not None and found.size and not np.isfinite([found.min(), found.max()]).all():
             raise ModelFileError(f"its tensor {name!r} has numbers that are not finite")
+    if layout.multilabel:
+        least = np.linalg.eigvalsh(symmetric(tensors["fits"][:, H : H + 6])).min(initial=0.0)
+        if least < -FIRM / 2 or tensors["fits"][:, H + 6 :].min(initial=0.0) < 0.0:
+            raise ModelFileError("its tensor 'fits' has precisions or sums below 0")
     if layout.covariance == "identity":
         return
     variances = [tensors["table"][:, 1]] if layout.slots > 1 else []
@@ -118,6 +125,7 @@ def layout_fields(layout: Layout) -> dict[str, Json]:
         "initial": [float(value) for value in layout.initial],
         "stamps": bool(layout.last_changed),
         **({"weighting": layout.weighting} if layout.weighting else {}),
+        **({"multilabel": True} if layout.multilabel else {}),
     }
 
 

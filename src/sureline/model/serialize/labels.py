@@ -169,7 +169,8 @@ def strings_from_tensors(name: str, tensors: Mapping[str, Array]) -> list[str]:
 
 def check_labels(labels: Array, state: State) -> None:
     """Refuse labels that do not fit the columns of `state`."""
-    fits = labels.size == state.used if state.wide else labels.size <= 2 and state.used == 1
+    columns = state.used - state.layout.multilabel  # the first one belongs to no label
+    fits = labels.size == columns if state.wide else labels.size <= 2 and state.used == 1
     if not fits:
         raise ModelFileError(
             f"it has {labels.size:,} labels and {state.used:,} columns of "

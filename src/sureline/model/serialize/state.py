@@ -8,7 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from sureline.errors import ModelFileError
-from sureline.kernels.calibration import INTERVALS
+from sureline.kernels.calibration import (
+    HIGH,
+    INTERVALS,
+    LEAST_TAU,
+    LOG_A,
+    LOG_TAU,
+    LOW,
+    MOST_TAU,
+    WIDE,
+    B,
+)
 from sureline.kernels.class_counts import MOST
 from sureline.model.serialize.calibrator import calibrator_of
 from sureline.model.serialize.checks import (
@@ -44,7 +54,7 @@ from sureline.model.serialize.fields import (
     whole,
 )
 from sureline.model.serialize.rows import differing_rows, may_grow, usual_row
-from sureline.model.state import Layout, Places, State, matrix_block, repeated
+from sureline.model.state import Layout, Places, State, first_fits, matrix_block, repeated
 
 BY_ROW = ("table", "stamps", "tallies")  # the tensors with a row for each feature
 
@@ -106,6 +116,8 @@ def state_parts(
     if layout.counted:
         tensors["tallies"] = state.class_counts[rows, : state.classes]
         tensors["tokens"] = state.class_tokens[: state.classes]
+    if layout.multilabel:
+        tensors["fits"] = state.fits[:used]
     if state.outcomes.any():
         tensors["outcomes"] = state.outcomes[:, : state.classes]
         tensors["novelty"] = state.novelty
@@ -115,7 +127,8 @@ def state_parts(
         halves, fields["exponents"] = to_half(*(tensors[name] for name in names))
         tensors.update(zip(names, halves, strict=True))
         if layout.counted:
-            total = tensors["tallies"].sum(axis=1, dtype=np.int64, keepdims=True)
+            counted = slice(1 if layout.multilabel else None)  # the first column counts all rows
+            total = tensors["tallies"][:, counted].sum(axis=1, dtype=np.int64, keepdims=True)
             tensors["tallies"] = np.minimum(total, MOST)
     if mapped:
         return fields, tensors
@@ -200,7 +213,7 @@ def state_from_parts(
         covariance[matrix_block(rows)] = tensors["covariance"]
     class_counts: Array = np.zeros((everything if layout.counted else 0, max(classes, 2)), np.int32)
     class_tokens = np.zeros(max(used, 2), np.int64)
-    outcomes = np.zeros((1 + INTERVALS, max(used, 2)))
+    outcomes = np.zeros((layout.outcome_lines, max(used, 2)))
     if "outcomes" in tensors:
         outcomes[:, :classes] = tensors["outcomes"]
     if layout.counted:
@@ -226,7 +239,17 @@ def state_from_parts(
         noise_sums=np.array(noise_sums, np.float64),
         outcomes=outcomes,
         novelty=np.array(tensors.get("novelty", np.zeros(INTERVALS))),
+        fits=_limited(tensors["fits"]) if layout.multilabel else first_fits(0, False),
     )
+
+
+def _limited(fits: Array) -> Array:
+    """The calibrators of labels, within their limits."""
+    made = np.array(fits)
+    limits = ((LOG_A, LOW, HIGH), (B, -WIDE, WIDE), (LOG_TAU, LEAST_TAU, MOST_TAU))
+    for place, low, high in limits:
+        made[:, place] = np.clip(made[:, place], low, high)
+    return made
 
 
 def _equal_rows(layout: Layout, tensors: Tensors) -> tuple[Array, Array] | None:
