@@ -271,17 +271,16 @@ class TextLearningOptions:
     )
     threshold: Literal["f1", "micro-f1"] | float = option(
         "f1",
-        "Where texts have several labels: how probable a label must be to be predicted. 'f1': as "
-        "probable as would have given that label the best F1, by what the model predicted for "
-        "each text just before it learned it; 'micro-f1': the same for all labels together; or a "
-        "probability. It can be set at any time.",
+        "Where texts have several labels, how probable a label must be to be predicted: a number, "
+        "or what would have given the best F1 by what the model predicted for each text before it "
+        "learned it: 'f1', of each label; 'micro-f1', of all together. It may change at any time.",
         low=0.0,
         high=1.0,
         flag=Flag(
             "--threshold",
             "P",
-            "Where texts have several labels: how probable a label must be to be predicted. f1: as "
-            "gives each label the best F1; micro-f1: all labels together; or a probability.",
+            "Where rows have several labels, how probable a label must be to be predicted: a "
+            "number, or what gives the best f1 of each label, or the best micro-f1.",
         ),
     )
     calibration: Literal["online"] | None = option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -102,7 +103,7 @@ class LabelSets:
         """The labels of each row as a tuple."""
         values = self.labels[self.codes].tolist()
         ends = self.starts.tolist()
-        return [tuple(values[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [tuple(values[a:b]) for a, b in pairwise(ends)]
 
 
 def without_labels(rows: int, like: NDArray[Any]) -> LabelSets:

@@ -10,9 +10,9 @@ which r is estimated (`noise`). The probability of a label is
 
     σ(g (a m + b) + (1 − g) log [π / (1 − π)]),    g = n / (n + τ),
 
-with the symbols of `calibration`, and π the share of rows that have had the label. `outcomes` counts
-the rows with the label (line 0) and, by intervals of the log-odds of the probability before the row
-was learned, rows with it and then rows without it.
+with the symbols of `calibration`, and π the share of rows that have had the label. `outcomes`
+counts the rows with the label (line 0) and, by intervals of the log-odds of the probability before
+the row was learned, rows with it and then rows without it.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ NOISE = SIZE  # where a line of `fits` has its two sums
 FIT = SIZE + 2
 GIVEN, FOLLOWED, FIXED = range(3)  # where the rule's first constant comes from
 LINES = 1 + 2 * INTERVALS  # of `outcomes`
-FIRST_FIT = (1.5, 0.0, 1.0)  # log a, b and log τ of a label
+FIRST_FIT = (1.0, 0.0, 1.0)  # log a, b and log τ of a label
 
 
 class LabelledRows(NamedTuple):
     """Rows with sets of labels, and the order in which to learn them.
 
-    The columns of row i's labels are ``codes[starts[i]:starts[i + 1]]``, none twice. `weight` is how
-    much each row counts, and `before` how many rows were learned before these, for messages.
+    The columns of row i's labels are ``codes[starts[i]:starts[i + 1]]``, none twice. `weight` is
+    how much each row counts, `before` how many rows were learned before these, for messages.
     """
 
     rows: Rows

@@ -175,8 +175,8 @@ class LabelSetModel(TextModel):
             return np.full(count, float(self.threshold))
         if not self.is_calibrated:
             raise InvalidParameter(
-                f"{self.owner}: threshold={self.threshold!r} is found from what the model predicted "
-                "before it learned each text, which it keeps with calibration='online'; set that "
+                f"{self.owner}: threshold={self.threshold!r} is found from what the model predicted"
+                " before it learned each text, which it keeps with calibration='online'; set that "
                 "and fit again, or set threshold=0.5"
             )
         counts = self.state.outcomes[1:] / self.state.calibrator[WEIGHT]

@@ -188,8 +188,8 @@ class State:
     sums of the squares of scores before rows were learned, of those on the wrong side and of all,
     from which r="auto" is estimated.
 
-    Where rows have sets of labels, the first column of all arrays belongs to no label: it counts all
-    rows. `kernels.label_sets` explains that, and `fits`: each label's calibrator and noise sums.
+    Where rows have sets of labels, the first column of all arrays belongs to no label: it counts
+    all rows. `kernels.label_sets` explains that and `fits`: each label's calibrator and noise sums.
     """
 
     layout: Layout

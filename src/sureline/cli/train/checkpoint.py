@@ -17,7 +17,7 @@ from sureline.data import Batch
 from sureline.data.arrow_arrays import string_offsets
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.file import save
-from sureline.estimators.text.passes import LEARNED
+from sureline.estimators.text.passes import calibrator_size
 
 # Changing these does not change what was learned from the examples so far.
 FREE = ("passes",)
@@ -39,7 +39,8 @@ class Position:
     examples it learned and how many of them were mistakes. `curve` has both after ever more
     examples: pairs of how many were learned and how many of these were mistakes beforehand.
     `chosen` is the number of passes to make, where the rows have decided it, and `calibrator` what
-    the calibrator of the model is to follow after them.
+    the calibrator of the model is to follow after them; where rows have several labels, those of
+    `labels`.
     """
 
     passes: int = 0
@@ -53,6 +54,7 @@ class Position:
     curve: list[list[int]] = field(default_factory=list)
     chosen: int | None = None
     calibrator: list[float] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
 
     def end_pass(self, rng: np.random.RandomState) -> None:
         """Move to the beginning of the next pass."""
@@ -69,7 +71,12 @@ class Position:
     def from_json(cls, stored: Mapping[str, Any]) -> Position:
         """The position of a checkpoint's notes."""
         whole = ("passes", "rows", "examples", "skipped")
-        stored = {"chosen": None, "calibrator": [], **stored}  # earlier versions have neither
+        earlier: dict[str, Any] = {
+            "chosen": None,
+            "calibrator": [],
+            "labels": [],
+        }  # of versions without them
+        stored = {**earlier, **stored}
         if (
             set(stored) != set(vars(cls()))
             or not all(_is_count(stored[name]) for name in whole)
@@ -81,7 +88,8 @@ class Position:
             or not (stored["chosen"] is None or _is_count(stored["chosen"]))
             or not isinstance(stored["calibrator"], list)
             or not all(type(each) is float for each in stored["calibrator"])
-            or len(stored["calibrator"]) not in (0, LEARNED.size)
+            or not isinstance(stored["labels"], list)
+            or len(stored["calibrator"]) not in (0, calibrator_size(stored["labels"]))
         ):
             raise ModelFileError("its position in the run is damaged")
         return cls(**stored)

@@ -179,8 +179,8 @@ class Training:
                 model = self._model_for(sample)
                 self._balance(model)
                 choice = choose_passes_for(model, sample, count, self.rng, self.jobs)
-                position.chosen, position.calibrator = choice
-        return Choice(position.chosen, position.calibrator)
+                position.chosen, position.calibrator, position.labels = choice
+        return Choice(position.chosen, position.calibrator, position.labels)
 
     def _learn_passes(self) -> None:
         position, plan = self.position, self.plan

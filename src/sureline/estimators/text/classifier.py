@@ -151,8 +151,9 @@ class TextClassifier(
         if several:
             begin_labels(model, y)
         if classes.size < 2 - several:
+            wanted = "a label" if several else "two classes"
             raise DataError(
-                f"TextClassifier.fit needs texts of {'a label' if several else 'two classes'}; y holds "
+                f"TextClassifier.fit needs texts of {wanted}; y holds "
                 + (f"one class only, {classes.tolist()[0]!r}" if classes.size else "no label")
                 + ". To learn from a stream that starts with one class, use partial_fit"
             )
@@ -206,8 +207,9 @@ class TextClassifier(
         y : array of shape (n_samples,), list of collections, or matrix
             Their labels, as for `fit`; new ones may appear at any time.
         classes : array, default=None
-            Labels to know beforehand, or the sorted labels of the columns of a matrix. Without it a class exists from the first text that shows it;
-            from texts before the second class arrives, only words are learned.
+            Labels to know beforehand, or the sorted labels of the columns of a matrix. Without it a
+            class exists from the first text that shows it; from texts before the second class
+            arrives, only words are learned.
         sample_weight : array of shape (n_samples,), default=None
             How much each text counts; 0 leaves it out.
 
@@ -380,9 +382,9 @@ class TextClassifier(
         """How many passes `fit` makes over texts."""
         count = len(texts.text)
         if self.max_iter != AUTO:
-            return Choice(int(self.max_iter))
+            return Choice(int(self.max_iter), [])
         if not self.shuffle or count >= MANY:
-            return Choice(1)
+            return Choice(1, [])
         return choose_passes(self, texts.take(sample_rows(count, rng)), count, rng, pool)
 
     def _examples(

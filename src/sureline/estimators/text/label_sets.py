@@ -66,7 +66,8 @@ def subset_accuracy(
         raise DataError(f"there are {len(chosen):,} texts but {len(truth):,} sets of labels")
     right = (truth.indicator(model.classes) == chosen).all(axis=1)
     known = np.isin(truth.labels, model.classes)
-    right &= np.bincount(
-        np.repeat(np.arange(len(truth)), truth.counts), ~known[truth.codes], len(truth)
-    ) == 0
+    right &= (
+        np.bincount(np.repeat(np.arange(len(truth)), truth.counts), ~known[truth.codes], len(truth))
+        == 0
+    )
     return float(np.average(right, weights=None if weight is None else np.asarray(weight)))

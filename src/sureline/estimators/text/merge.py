@@ -60,10 +60,10 @@ def check_same_kind(models: Sequence[Any]) -> None:
     kinds = [model.model_.learner.multilabel for model in models]
     for number, kind in enumerate(kinds, 1):
         if kind != kinds[0]:
-            names = ["several labels" if each else "one label" for each in (kinds[0], kind)]
+            first, other = ("several labels" if each else "one label" for each in (kinds[0], kind))
             raise InvalidParameter(
-                f"merge takes models of one kind, but model 1 learned {names[0]} per text and model "
-                f"{number} {names[1]}"
+                f"merge takes models of one kind, but model 1 learned {first} per text and model "
+                f"{number} {other}"
             )
 
 

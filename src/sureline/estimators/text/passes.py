@@ -31,8 +31,8 @@ from sureline.data import NamedFeatures
 from sureline.data.label_sets import LabelSets
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.kernels.calibration import LOG_A, LOG_TAU, WEIGHT, H
+from sureline.kernels.label_sets import LINES
 from sureline.model.learner import AGAIN, COUNT_ONLY, COUNTED, NEW, Floats, Turn
-from sureline.model.state import State
 from sureline.model.text import TextModel
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class LabelledTexts(NamedTuple):
     """Texts with their labels and weights, and what is named beside them."""
 
     text: pa.LargeStringArray
-    y: NDArray[Any] | LabelSets
+    y: Any  # an array of labels, or `LabelSets`
     weight: Floats
     named: NamedFeatures | None = None
 
@@ -71,39 +71,56 @@ def sample_rows(count: int, rng: np.random.RandomState) -> NDArray[np.intp]:
 
 
 class Choice(NamedTuple):
-    """How many passes to make, and what a calibrator learns of scores after so many."""
+    """How many passes to make, and what a calibrator learns of scores after so many.
+
+    Of sets of labels, `calibrator` has the calibrators and outcomes of all `labels`, too.
+    """
 
     passes: int
-    calibrator: Calibration | None = None
+    calibrator: list[float]
+    labels: list[Any] = []  # noqa: RUF012 (it is never changed)
 
     def finish(self, model: TextModel) -> None:
         """Let the calibrator of a model that has made all passes follow what was chosen."""
-        if self.calibrator is not None:
+        if self.calibrator:
             with model.lock.write():
-                self.calibrator.give(model.state)
+                give_calibration(model, self.calibrator, self.labels)
 
 
-class Calibration(NamedTuple):
-    """What a calibrator has learned; of sets of labels, those of all labels, and their outcomes."""
-
-    learned: Floats
-    fits: Floats
-    outcomes: Floats
-
-    def give(self, state: State) -> None:
-        """Let a state with the same columns have it."""
-        state.calibrator[LEARNED] = self.learned
-        if state.layout.multilabel:
-            state.fits[: len(self.fits), LEARNED] = self.fits
-            state.outcomes[1:, : len(self.fits)] = self.outcomes
-            state.calibrator[WEIGHT] = 1.0
+def calibration_of(model: TextModel) -> list[float]:
+    """What the calibrator of a model has learned, as `Choice` has it."""
+    state = model.state
+    learned: list[float] = state.calibrator[LEARNED].tolist()
+    if model.learner.multilabel:
+        columns = label_columns(model, model.classes)
+        outcomes = state.outcomes[1:].T[columns] / state.calibrator[WEIGHT]
+        learned += np.hstack([state.fits[columns][:, LEARNED], outcomes]).ravel().tolist()
+    return learned
 
 
-def calibration_of(state: State) -> Calibration:
-    """What the calibrator of a state has learned."""
-    fits = state.fits[: state.used, LEARNED].copy()
-    outcomes = state.outcomes[1:, : len(fits)] / state.calibrator[WEIGHT]
-    return Calibration(state.calibrator[LEARNED], fits, outcomes)
+def calibrator_size(labels: list[Any]) -> int:
+    """How many numbers a `Choice` has for so many labels; none where rows have one each."""
+    each = LEARNED.size + LINES - 1
+    return int(LEARNED.size + ((1 + len(labels)) * each if labels else 0))
+
+
+def give_calibration(model: TextModel, calibrator: list[float], labels: list[Any]) -> None:
+    """Let a model with at least these labels have what `calibration_of` another has found."""
+    state = model.state
+    state.calibrator[LEARNED] = calibrator[: LEARNED.size]
+    if model.learner.multilabel:
+        columns = label_columns(model, labels)
+        numbers = np.array(calibrator[LEARNED.size :]).reshape(columns.size, -1)
+        state.outcomes[1:] /= state.calibrator[WEIGHT]
+        state.calibrator[WEIGHT] = 1.0
+        state.fits[columns[:, np.newaxis], LEARNED] = numbers[:, : LEARNED.size]
+        state.outcomes[1:, columns] = numbers[:, LEARNED.size :].T
+
+
+def label_columns(model: TextModel, labels: Any) -> NDArray[np.intp]:
+    """The first column, which belongs to no label, and those of some labels."""
+    places = {label: k for k, label in enumerate(model.labels.tolist(), 1)}
+    return np.array([0, *(places[label] for label in np.asarray(labels).tolist())])
 
 
 def choose_passes(
@@ -120,11 +137,13 @@ def choose_passes(
     """
     kept = np.flatnonzero(sample.weight > 0)
     several = isinstance(sample.y, LabelSets)
-    classes = sample.y[kept].present if isinstance(sample.y, LabelSets) else np.unique(sample.y[kept])
+    classes = (
+        sample.y[kept].present if isinstance(sample.y, LabelSets) else np.unique(sample.y[kept])
+    )
     parts = np.array_split(kept, PARTS)
     parts = parts[: max(1, -(-ENOUGH // max(parts[0].size, 1)))]
     if classes.size < 2 - several or kept.size < PARTS:
-        return Choice(1)
+        return Choice(1, [])
     trials = [
         _Trial(classifier, sample.take(np.setdiff1d(kept, part)), sample.take(part), classes, pool)
         for part in parts
@@ -140,11 +159,10 @@ def choose_passes(
     losses = {n: loss_of(np.concatenate(found), truth, weight) for n, found in scores.items()}
     passes = min(losses, key=lambda number: losses[number])
     passes = max(1, round(passes * min(1.0, sqrt(MOST / count))))
-    calibrator: Calibration | None = None
-    again = _copy(rng)
+    calibrator, again = list[float](), _copy(rng)
     for trial in trials if passes > 1 else []:
         calibrator = trial.calibrate(again, passes, calibrator)
-    return Choice(passes, calibrator)
+    return Choice(passes, calibrator, classes.tolist() if several else [])
 
 
 class _Trial:
@@ -174,20 +192,21 @@ class _Trial:
         return found
 
     def calibrate(
-        self, rng: np.random.RandomState, passes: int, calibrator: Calibration | None
-    ) -> Calibration | None:
+        self, rng: np.random.RandomState, passes: int, calibrator: list[float]
+    ) -> list[float]:
         """What a calibrator has learned when it has followed the judged texts, too."""
         for number, model in self._passes(rng, passes):
             if number == passes and model.is_calibrated:
-                fresh = model.fresh_state(0, self.classes.size)
-                (calibrator or calibration_of(fresh)).give(model.state)
+                fresh = model.on(model.fresh_state(0, self.classes.size))
+                labels = self.classes.tolist() if model.learner.multilabel else []
+                give_calibration(model, calibrator or calibration_of(fresh), labels)
                 self._learn(model, self.judged, NEW)
-                calibrator = calibration_of(model.state)
+                calibrator = calibration_of(model)
         return calibrator
 
     def _passes(self, rng: np.random.RandomState, passes: int) -> Iterator[tuple[int, TextModel]]:
         """A model after each of so many passes."""
-        _, model = self.classifier.begin()
+        _, model = self.classifier.begin(isinstance(self.learned.y, LabelSets))
         if self.classifier.counts_first:
             self._learn(model, self.learned, COUNT_ONLY)
         for number in range(passes):

@@ -61,7 +61,8 @@ class TextPredictionMixin(PredictionMixin):
             dense, as in training.
         """
         if self._is_multilabel:
-            return self._predict_label_sets(X, min_confidence, top)
+            sets: NDArray[Any] = self._predict_label_sets(X, min_confidence, top)
+            return sets
         if top is not None:
             raise InvalidParameter(
                 "TextClassifier: top is for texts with several labels, and the model learned one "
@@ -112,12 +113,12 @@ class TextPredictionMixin(PredictionMixin):
         -------
         label, tuple of labels or Prediction
             The class of the highest mean score, or where texts have several labels, a tuple of
-            those whose probability reaches the `threshold`; with `details`, a named tuple of `label`,
-            `probability`, `margin`, `variance`, `probabilities` by label and `novelty`: the share
-            of training texts that were less unlike what the model knew when they came. Above
-            0.99, a text is more unusual than all but one in a hundred of them. Of several labels,
-            `probability` is that of exactly these; `margin` and `variance` are of the score of the
-            most probable label.
+            those whose probability reaches the `threshold`. With `details`, a named tuple of
+            `label`, `probability`, `margin`, `variance`, `probabilities` by label and `novelty`:
+            the share of training texts that were less unlike what the model knew when they came.
+            Above 0.99, a text is more unusual than all but one in a hundred of them. Of several
+            labels, `probability` is that of exactly these; `margin` and `variance` are those of the
+            most probable label's score.
         """
         if details:
             return self._predict_details(text, min_confidence)
@@ -243,7 +244,8 @@ class TextPredictionMixin(PredictionMixin):
             The accuracy; where texts have several labels, all of them must be right.
         """
         if not self._is_multilabel:
-            return float(super().score(X, y, sample_weight))
+            base: Any = super()
+            return float(base.score(X, y, sample_weight))
         chosen = np.concatenate(self._predicted(X, _chosen)[1])
         return subset_accuracy(cast(LabelSetModel, self.model_), y, chosen, sample_weight)
 
