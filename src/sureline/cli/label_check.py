@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from sureline.data.arrow_arrays import is_list
 from sureline.errors import DataError
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def find_ids(counts: Counter[Any], column: str | None, complete: bool, many: boo
 def find_header(batch: Batch, text_name: str | None, label_name: str | None) -> str | None:
     """A warning of a row that repeats the header, or None."""
     if batch.text is None or batch.label is None or label_name is None:
+        return None
+    if is_list(batch.label.type):
         return None
     names = pc.equal(batch.label.cast("string"), label_name)
     if not pc.any(names).as_py():

@@ -50,12 +50,18 @@ def columns_of(notes: dict[str, Any]) -> dict[str, Any]:
     stored = notes.get("columns")
     if not isinstance(stored, dict):
         return {}
-    kinds = {"text": str, "label": str, "header": bool}
+    kinds = {"text": str, "label": str, "header": bool, "label_separator": str}
     return {
         name: stored[name]
         for name, kind in kinds.items()
         if isinstance(stored.get(name), kind) and stored[name] != ""
     }
+
+
+def is_multilabel(loaded: Any) -> bool:
+    """Whether a model predicts any number of labels per row."""
+    learner = getattr(getattr(loaded, "model_", None), "learner", None)
+    return bool(getattr(learner, "multilabel", False))
 
 
 def describe_model(model: Any) -> dict[str, Any]:

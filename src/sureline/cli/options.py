@@ -105,6 +105,8 @@ class FileOptions:
         given = dataclasses.asdict(self)
         given.pop("many_labels", None)  # for commands that learn, not for the reader
         named = any(given.get(name) is not None for name in ("text", "label", "header"))
+        if "label_separator" in given and given["label_separator"] is None:
+            given["label_separator"] = (columns or {}).get("label_separator")
         for name in ("text", "label") if named else ("text", "label", "header"):
             if given.get(name) is None:
                 given[name] = (columns or {}).get(name)
@@ -147,6 +149,11 @@ class LabelledInput(LabelledRows):
         complete=LABEL_TYPES,
         hidden=True,
     )
+    label_separator: str | None = flag(
+        "--label-separator S",
+        'What stands between the labels of a row that may have several, such as ";".',
+        hidden=True,
+    )
     many_labels: bool = flag(
         "--many-labels",
         "Learn more than 1,000 labels also if they look like ids or numbers.",
@@ -167,6 +174,12 @@ class LabelledModelInput(ModelInput):
     """Labelled rows to test a model on."""
 
     label: str | None = flag("--label COL", f"{LABEL_COLUMN} Default: as in training.")
+    label_separator: str | None = flag(
+        "--label-separator S",
+        'What stands between the labels of a row that may have several, such as ";". Default: as '
+        "in training.",
+        hidden=True,
+    )
 
 
 @dataclass(frozen=True)

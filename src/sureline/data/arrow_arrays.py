@@ -84,6 +84,24 @@ def is_binary(kind: pa.DataType) -> bool:
     )
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Whether this is one of Arrow's types of lists."""
+    checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(check(kind) for check in checks)
+
+
+def split_strings(array: pa.LargeStringArray, separator: str) -> pa.LargeListArray:
+    """Lists of the parts of strings, without spaces around them and without empty ones."""
+    lists = pc.split_pattern(array, separator)
+    parts = pc.utf8_trim_whitespace(lists.flatten())
+    kept = pc.greater(pc.binary_length(parts), 0).to_numpy(zero_copy_only=False)
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    starts = ends[np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])]
+    values = parts.filter(pa.array(kept)).cast(pa.large_string())
+    return pa.LargeListArray.from_arrays(starts, values)
+
+
 def combine_chunks(chunked: pa.ChunkedArray) -> pa.Array:
     """All chunks as one decoded array, without a copy if there is one chunk."""
     if not chunked.num_chunks:

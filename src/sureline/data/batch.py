@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.data.arrow_arrays import count_bytes, string_offsets
+from sureline.data.arrow_arrays import count_bytes, is_list, string_offsets
 
 # The memory of a row besides its texts and features: offsets, label, weight, position.
 _ROW_BYTES = 32
@@ -88,7 +88,7 @@ class Batch:
     named_features : NamedFeatures or None
         The features of VW rows that have a value; None if no row has any.
     label : pyarrow.Array or None
-        One label per row: large_string, int64, double or bool, without nulls.
+        One label per row: large_string, int64, double or bool, without nulls; or a list of such.
     weight : float64 array or None
         The sample weight of each row.
     source : str
@@ -182,6 +182,13 @@ class Batch:
             sizes += np.diff(names) + np.diff(offsets) * _FEATURE_BYTES
         if self.label is not None and pa.types.is_large_string(self.label.type):
             sizes += np.diff(string_offsets(self.label))
+        elif self.label is not None and is_list(self.label.type):
+            values, counts = self.label.flatten(), self.label.value_lengths()
+            ends = np.concatenate([[0], np.cumsum(counts.to_numpy(zero_copy_only=False))])
+            offsets = 8 * np.arange(len(values) + 1)
+            if pa.types.is_large_string(values.type):
+                offsets = string_offsets(values)
+            sizes += np.diff(offsets[ends])
         return sizes
 
     def split(self, size: int) -> Iterator[Batch]:

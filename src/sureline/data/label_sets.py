@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.data.arrow_arrays import combine_chunks, decode
+from sureline.data.arrow_arrays import combine_chunks, decode, is_list
 from sureline.data.conversion import as_labels
 from sureline.errors import DataError, show
 
@@ -120,7 +120,7 @@ def are_label_sets(y: Any) -> bool:
             return any(map(_is_several, y.tolist()))
         return y.ndim == 2 and y.shape[1] != 1 and y.dtype.kind in "biuf"
     if isinstance(y, pa.Array | pa.ChunkedArray):
-        return bool(pa.types.is_nested(y.type)) and not pa.types.is_struct(y.type)
+        return is_list(y.type)
     if isinstance(y, str | bytes | Mapping | Set) or not isinstance(y, Iterable):
         return False
     if hasattr(y, "columns"):
@@ -166,7 +166,7 @@ def as_label_sets(y: Any) -> LabelSets:
 
 def from_arrow(array: pa.Array) -> LabelSets:
     """Sets of labels from an Arrow column of lists; a null stands for no label."""
-    if not _is_list(array.type):
+    if not is_list(array.type):
         raise DataError(f"labels must be lists, not {array.type}")
     lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     values = array.flatten()
@@ -176,11 +176,6 @@ def from_arrow(array: pa.Array) -> LabelSets:
         raise DataError(f"row {row}: one of the labels is missing (null); leave it out")
     flat = as_labels(values) if len(values) else np.zeros(0, np.str_)
     return _sorted_sets(flat, lengths)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(check(kind) for check in checks)
 
 
 def _is_sparse(y: Any) -> bool:

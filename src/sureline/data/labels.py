@@ -6,6 +6,7 @@ rows of the first MiB decide, however they are batched.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sureline.data.arrow_arrays import decode, is_string
+from sureline.data.arrow_arrays import decode, is_list, is_string
+from sureline.data.batch import Batch
 from sureline.data.raw_batch import RawBatch
 from sureline.data.read_options import LABEL_TYPES
 from sureline.errors import DataError, InvalidParameter
@@ -28,6 +30,13 @@ def cast_label(array: pa.Array) -> pa.Array | None:
     """A column of a typed file as large_string, int64, double or bool; None for other types."""
     array = decode(array)
     kind = array.type
+    if is_list(kind):
+        values = cast_label(array.flatten())
+        if values is None:
+            return None
+        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return pa.LargeListArray.from_arrays(starts, values)
     if is_string(kind):
         return array.cast(pa.large_string())
     if pa.types.is_integer(kind):
@@ -42,19 +51,28 @@ def cast_label(array: pa.Array) -> pa.Array | None:
 class LabelConverter:
     """Infers the type of labels, unless it is given, and converts those of raw batches to it."""
 
-    def __init__(self, label_type: str) -> None:
+    def __init__(self, label_type: str, sets: bool = False) -> None:
         if label_type not in LABEL_TYPES:
             raise InvalidParameter(
                 f"label_type {label_type!r} does not exist; it can be {', '.join(LABEL_TYPES)}"
             )
         self.fixed = label_type != "auto"
         self.kind: str | None = label_type if self.fixed else None
+        self.sets: bool | None = sets or None  # whether rows have lists of labels, if that is known
 
     def infer(self, batches: list[RawBatch]) -> None:
         """Infer the type from these rows, unless it is known."""
+        filled = [batch for batch in batches if len(batch)]
+        if self.sets is None and filled:
+            labels: list[Any] = [batch.rows.label for batch in filled]
+            self.sets = any(is_list(each.type) for each in labels)
+        if self.sets:
+            filled = [_values_of(batch) for batch in filled]
+            filled = [batch for batch in filled if len(batch)]
+            if not filled and batches:
+                self.kind = self.kind or "text"
         if self.kind is not None:
             return
-        filled = [batch for batch in batches if len(batch)]
         typed = [_infer_type(batch) for batch in filled if batch.labels == "typed"]
         if typed:
             # A label of another type is reported when it is converted.
@@ -66,7 +84,19 @@ class LabelConverter:
     def convert(self, batch: RawBatch, file: str) -> pa.Array | None:
         """The labels of a batch in the inferred type; an error at the first that does not fit."""
         label = batch.rows.label
-        if label is None or self.kind is None:
+        if label is None:
+            return label
+        several = is_list(label.type)
+        if self.sets is None:
+            self.sets = several
+        if several and not self.sets:
+            raise DataError(
+                f"{file}, {batch.unit} {batch.lines[0]}: rows have lists of labels, and those "
+                "before them have one label each; read all rows with several (label_sets=True)"
+            )
+        if self.sets and self.kind is not None:
+            return self._convert_sets(batch, file)
+        if self.kind is None:
             return label
         have = _type_name(label)
         if have == self.kind:
@@ -93,6 +123,27 @@ class LabelConverter:
                 f"{_NOUNS[self.kind]}, {why}; {remedy}"
             )
         return converted
+
+    def _convert_sets(self, batch: RawBatch, file: str) -> pa.LargeListArray:
+        """Lists of labels in the inferred type; a label alone is a list of one."""
+        label: Any = batch.rows.label
+        if not is_list(label.type):
+            label = pa.LargeListArray.from_arrays(np.arange(len(label) + 1), label)
+        lengths = label.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        lines = np.repeat(batch.lines, lengths)
+        one = replace(batch, rows=Batch(label=label.flatten()), lines=lines)
+        converter = LabelConverter("auto")
+        converter.fixed, converter.kind, converter.sets = self.fixed, self.kind, False
+        values = converter.convert(one, file)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return pa.LargeListArray.from_arrays(starts, values)
+
+
+def _values_of(batch: RawBatch) -> RawBatch:
+    """The labels of a batch, one by one, with their lists' lines."""
+    label: Any = batch.rows.label
+    values = label.flatten() if is_list(label.type) else label
+    return replace(batch, rows=Batch(label=values), lines=np.zeros(len(values), np.int64))
 
 
 def _type_name(label: pa.Array) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sureline.data.arrow_arrays import null_mask, rows_not_utf8
+from sureline.data.arrow_arrays import is_list, is_string, null_mask, rows_not_utf8, split_strings
 from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch
 from sureline.data.columns import SelectedColumns
@@ -85,6 +85,9 @@ class RowErrors:
         """Note the rows whose label is null, NaN, empty or not valid text."""
         if array is None:
             return
+        if is_list(array.type):
+            self._check_lists(array)
+            return
         missing = null_mask(array)
         if pa.types.is_large_string(array.type):
             self.check_text(array, "label")
@@ -94,6 +97,20 @@ class RowErrors:
             missing |= ~np.isfinite(array.to_numpy(zero_copy_only=False))
         for row in np.flatnonzero(missing):
             self.add(row, "the label is missing (empty or null)")
+
+    def _check_lists(self, array: pa.Array) -> None:
+        """Note the rows with a list in which a label is null, empty or not valid text."""
+        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        rows, values = np.repeat(np.arange(len(array)), lengths), array.flatten()
+        missing = null_mask(values)
+        if pa.types.is_large_string(values.type):
+            self.check_utf8(values, "a label", rows)
+            sizes = pc.fill_null(pc.binary_length(values), 0)
+            missing |= sizes.to_numpy(zero_copy_only=False) == 0
+        elif pa.types.is_floating(values.type):
+            missing |= ~np.isfinite(values.to_numpy(zero_copy_only=False))
+        for row in rows[missing]:
+            self.add(row, "one of the labels is missing (empty or null)")
 
     def check_weight(self, array: pa.Array | None) -> NDArray[np.float64] | None:
         """Weights as numbers; notes the rows whose weight is not a finite number from 0 up."""
@@ -121,12 +138,21 @@ class RowErrors:
     ) -> RawBatch:
         """The rows without the bad ones, which are counted; or the error of the first of them."""
         self.check_text(rows.text, "text")
-        self.check_label(rows.label)
+        separator, label = self.options.label_separator, rows.label
+        split = separator is not None and label is not None and is_string(label.type)
+        if split:
+            self.check_text(label, "label")
+        else:
+            self.check_label(label)
         names = (columns.text_name, columns.label_name) if columns else ()
         batch = RawBatch(rows, lines, labels, unit, *names)
         for row, (reason, remedy) in sorted(self.found.items()):
             self.bad.add(self.file, int(lines[row]), reason, remedy, unit)
-        return batch.without(list(self.found)) if self.found else batch
+        batch = batch.without(list(self.found)) if self.found else batch
+        if split and separator is not None:
+            lists = split_strings(batch.rows.label, separator)
+            batch = replace(batch, rows=replace(batch.rows, label=lists))
+        return batch
 
 
 def _as_float(value: Any) -> float | None:

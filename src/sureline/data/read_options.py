@@ -28,6 +28,8 @@ class ReadOptions:
     encoding: str = "utf-8"
     labelled: bool = True
     label_as_text: bool = False
+    label_separator: str | None = None
+    label_sets: bool = False
     keep: bool = False
     batch_bytes: int = 2**20
     row_limit_mb: float = ROW_LIMIT_MB
@@ -43,6 +45,8 @@ class ReadOptions:
             raise InvalidParameter(
                 f"delimiter {delimiter!r} cannot be used; give one ASCII character, not a quote"
             )
+        if self.label_separator == "":
+            raise InvalidParameter("label_separator cannot be empty; give the text between labels")
         if self.batch_bytes < 1:
             raise InvalidParameter(f"batch_bytes must be 1 or more, not {self.batch_bytes}")
         if not 0 < self.row_limit_mb < math.inf:

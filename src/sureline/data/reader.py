@@ -49,6 +49,13 @@ class Reader:
     label_type : str, default="auto"
         ``"text"``, ``"int"``, ``"float"`` or ``"bool"``. By default typed files keep their type;
         in text files labels are int if the first are all whole numbers, and text otherwise.
+    label_separator : str, default=None
+        What stands between the labels of a row that may have several, such as ``";"``; spaces
+        around labels are left out. By default a label is a whole field.
+    label_sets : bool, default=False
+        Whether rows have any number of labels, also where each has one. By default they do where
+        `label_separator` is given, a column holds lists, or one of the first lines of a fastText file
+        has several.
     encoding : str, default="utf-8"
         The encoding of text files.
     skip_bad : bool, default=False
@@ -103,6 +110,8 @@ class Reader:
         delimiter: str | None = None,
         quotes: bool = True,
         label_type: str = "auto",
+        label_separator: str | None = None,
+        label_sets: bool = False,
         encoding: str = "utf-8",
         skip_bad: bool = False,
         labelled: bool = True,
@@ -115,7 +124,7 @@ class Reader:
             raise InvalidParameter(
                 f"format {format!r} does not exist; it can be {', '.join(FORMATS)}"
             )
-        self._labels = LabelConverter(label_type)
+        self._labels = LabelConverter(label_type, label_sets)
         self._options = ReadOptions(
             text="text" if text is None else text,
             label="label" if label is None else label,
@@ -126,6 +135,8 @@ class Reader:
             encoding=check_encoding(encoding),
             labelled=labelled,
             label_as_text=label_type == "text",
+            label_separator=label_separator,
+            label_sets=label_sets,
             keep=keep,
             batch_bytes=batch_bytes,
             row_limit_mb=row_limit_mb,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sureline.data.arrow_arrays import is_list
 from sureline.data.batch import Batch, concatenate, split_sizes
 
 _BATCH_BYTES = 2**20
@@ -177,7 +178,7 @@ class LongestRun:
         labels : pyarrow.Array or None
             The labels of the next rows; None, or an empty array, changes nothing.
         """
-        if labels is None or not len(labels):
+        if labels is None or not len(labels) or is_list(labels.type):
             return
         self.rows += len(labels)
         runs = pc.run_end_encode(labels)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sureline.data import Batch, as_labels
+from sureline.data.label_sets import LabelSets, are_label_sets, as_label_sets
 from sureline.data.label_values import typed_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators.input_rows import as_rows, with_unknown
@@ -27,6 +28,7 @@ from sureline.estimators.text.pipeline import TextPipeline
 from sureline.estimators.validation import check_stream_parameters, stream_weights
 from sureline.features.rows import Rows
 from sureline.model.drift import Change
+from sureline.model.label_sets import LabelSetModel
 from sureline.model.learner import COUNT_ONLY, NEW, Turn
 from sureline.model.linear import LinearModel
 from sureline.model.predictions import Counts, Predictions, join_predictions
@@ -139,7 +141,7 @@ class StreamTrainer:
         labels = self._known_labels(batch)
         # Classes that are counted must be known: otherwise a class begins when it is learned.
         kept = slice(None) if batch.weight is None else batch.weight > 0
-        known = np.unique(labels[kept])
+        known = present_labels(labels[kept])
         known = known if self._classes is None else np.union1d(known, self._classes)
         before = self._fitted
         counts = before.state.counts.copy() if before else np.zeros(3, np.int64)
@@ -161,14 +163,14 @@ class StreamTrainer:
         if isinstance(self.classifier, OnlineClassifier) and self._fitted:
             self._fitted.trim(self.classifier.n_features_in_)
 
-    def _known_labels(self, batch: Batch) -> NDArray[Any]:
+    def _known_labels(self, batch: Batch) -> Any:
         """The labels of a batch; the first batch sets the type of those named."""
         labels = class_labels(batch.label, batch.source)
         if self._named is not None:
             self._classes, self._named = typed_labels(self._named, labels.dtype), None
         return labels
 
-    def _rows_of_new_classes(self, labels: NDArray[Any], batch: Batch) -> list[int]:
+    def _rows_of_new_classes(self, labels: Any, batch: Batch) -> list[int]:
         """The rows that first show a class, in order; rows of weight 0 show none."""
         known = [self._fitted.labels] if self._fitted else []
         known += [] if self._classes is None else [self._classes]
@@ -176,6 +178,11 @@ class StreamTrainer:
         if batch.weight is not None:
             kept = np.flatnonzero(batch.weight > 0)
         every = set(np.concatenate(known).tolist()) if known else set()
+        if isinstance(labels, LabelSets):
+            rows = np.repeat(np.arange(len(labels)), labels.counts)
+            rows, codes = rows[np.isin(rows, kept)], labels.codes[np.isin(rows, kept)]
+            _, first = np.unique(codes, return_index=True)
+            return sorted({int(rows[k]) for k in first if labels.labels[codes[k]] not in every})
         values, first = np.unique(labels[kept], return_index=True)
         pairs = zip(values.tolist(), first.tolist(), strict=True)
         return sorted(int(kept[place]) for value, place in pairs if value not in every)
@@ -183,7 +190,7 @@ class StreamTrainer:
     def _learn(
         self,
         batch: Batch,
-        labels: NDArray[Any],
+        labels: Any,
         classes: NDArray[Any] | None,
         turn: Turn,
         pool: ThreadPool | None = None,
@@ -220,6 +227,11 @@ class StreamTrainer:
                 shards.learn_texts(*texts)
 
 
+def present_labels(labels: Any) -> NDArray[Any]:
+    """The labels that occur, sorted."""
+    return labels.present if isinstance(labels, LabelSets) else np.unique(labels)
+
+
 def choose_passes_for(
     classifier: TextClassifier,
     sample: Batch,
@@ -253,6 +265,8 @@ def predict_batch(classifier: Any, batch: Batch) -> Predictions:
 def _rows_of(classifier: Any, batch: Batch) -> Iterator[tuple[Any, Rows]]:
     """The rows of a batch, chunk by chunk, each with the model to predict them with."""
     model = classifier.model_
+    if isinstance(model, LabelSetModel):
+        model.threshold = classifier.threshold
     if batch.text is None:
         yield with_unknown(model, _number_rows(classifier, batch))
         return
@@ -297,8 +311,10 @@ def check_kind(classifier: Any, batch: Batch) -> None:
         )
 
 
-def class_labels(column: Any, source: str) -> NDArray[Any]:
-    """A column of labels; numbers with fractions are none."""
+def class_labels(column: Any, source: str) -> Any:
+    """A column of labels, or `LabelSets` of one of lists; numbers with fractions are none."""
+    if are_label_sets(column):
+        return as_label_sets(column)
     labels = as_labels(column)
     if labels.dtype.kind == "f":
         broken = np.flatnonzero(~(labels == np.floor(labels)))

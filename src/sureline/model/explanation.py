@@ -56,13 +56,15 @@ class ClassExplanation:
 class Explanation:
     """Why a text was given a label.
 
-    Of two classes, each has the whole score, the first with its sign turned.
+    Of two classes, each has the whole score, the first with its sign turned. Where texts have
+    several labels, `label` is the most probable one and `labels` those that were predicted.
     """
 
     text: str
     label: Any
     probability: float | None
     classes: dict[Any, ClassExplanation]
+    labels: tuple[Any, ...] | None = None
 
     def __str__(self) -> str:
         """The contributions to the label's score, as a table."""
@@ -151,10 +153,12 @@ def explain_row(
     if not np.isfinite(means * values[:, np.newaxis]).all():
         raise DataError("the model's weights are too large to explain a row by them; train it anew")
     constant, classes = model.constant, model.classes.tolist()
-    label = model.predict(rows).tolist()[0]
-    probabilities: list[float | None] = [None] * len(classes)
+    label, labels = model.predict(rows).tolist()[0], None
+    probabilities: list[Any] = [None] * len(classes)
     if model.has_variance:
         probabilities = model.predict_proba(rows)[0].tolist()
+    if model.learner.multilabel:
+        labels, label = label, classes[int(np.argmax(probabilities))]
     explained = dict[Any, ClassExplanation]()
     for k, name in enumerate(classes):
         shares = means[:, k] * values
@@ -183,7 +187,7 @@ def explain_row(
             features=features,
             rest=float(shares.sum() - shares[order].sum()),
         )
-    return Explanation(text, label, explained[label].probability, explained)
+    return Explanation(text, label, explained[label].probability, explained, labels)
 
 
 def spread_over_words(

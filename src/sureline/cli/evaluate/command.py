@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sureline.cli.groups import flag, with_options
 from sureline.cli.options import Files, LabelledModelInput, MemoryFlags, Model, ResultOptions
 from sureline.cli.paths import check_not_an_input, check_place
+from sureline.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ def evaluate(
 ) -> None:
     """Test a model on files of labelled rows: accuracy, F1, log loss, confusion matrix.
 
-    Labels that the model does not know count as errors and are listed.
+    Labels that the model does not know count as errors and are listed. Where rows have several
+    labels: micro and macro F1, whole sets that are right, Hamming loss and ranking precision.
     """
     report = output.report
     if report is not None:
@@ -39,17 +41,25 @@ def evaluate(
     from pathlib import Path
     from time import perf_counter
 
-    from sureline.cli.model_files import columns_of, open_model
+    from sureline.cli.model_files import columns_of, is_multilabel, open_model
     from sureline.cli.screen import print_json, rate_line, show, warn_of_bad_rows
     from sureline.data import Reader
     from sureline.estimators.stream import predict_batch
+    from sureline.evaluation.label_sets import LabelSetEvaluator
     from sureline.evaluation.metrics import Evaluator
 
     begun, aside = perf_counter(), 0.0  # the report is no part of the rate
     loaded, notes = open_model(model, memory)
     # Labels as written: what is no label of the model must be counted, not be an error.
-    reader = Reader(files, **reading.arguments(columns_of(notes)), label_type="text")
+    arguments, several = reading.arguments(columns_of(notes)), is_multilabel(loaded)
+    if several and report is not None:
+        raise InvalidParameter(
+            "--report shows models of one label per row, and this one predicts several; leave it "
+            "out, the numbers are printed"
+        )
+    reader = Reader(files, **arguments, label_type="text", label_sets=several)
     evaluator, collector = Evaluator(loaded.classes_), None
+    evaluate_sets = LabelSetEvaluator(loaded.classes_)
     if report is not None:
         from sureline.evaluation.report.collect import ReportCollector
 
@@ -59,12 +69,27 @@ def evaluate(
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
             predicted = predict_batch(loaded, batch)
+            if several:
+                chances = predicted.probabilities
+                evaluate_sets.add(batch.label, loaded.model_.chosen(chances), chances)
+                progress(evaluate_sets.rows, reader)
+                continue
             truth = evaluator.add(labels, predicted.label, predicted.probabilities)
             if collector is not None:
                 now = perf_counter()
                 collector.add(batch, truth, predicted)
                 aside += perf_counter() - now
             progress(evaluator.rows, reader)
+    if several:
+        from sureline.cli.evaluate.render import render_sets
+
+        found = evaluate_sets.evaluation(perf_counter() - begun)
+        warn_of_bad_rows(reader.bad)
+        if output.json:
+            print_json(found.as_json())
+        else:
+            show(render_sets(found))
+        return
     evaluation = evaluator.evaluation(perf_counter() - begun - aside)
     if report is not None and collector is not None:
         from sureline.evaluation.report.collect import training_curve

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from rich.text import Text
 
 from sureline.cli.controls import show_label
 from sureline.cli.screen import grid, indented, listing, megabytes, rounded
-from sureline.evaluation.metrics import METRICS, Evaluation
+from sureline.evaluation.label_sets import LabelMetrics, LabelSetEvaluation
+from sureline.evaluation.metrics import METRICS, ClassMetrics, Evaluation
 
 STRONG = "bold"
 WIDEST = 8  # so many classes fit into a square of confusions
@@ -48,6 +50,27 @@ def _summary(evaluation: Evaluation, report: Path | None) -> list[RenderableType
     return [table]
 
 
+def render_sets(found: LabelSetEvaluation) -> RenderableType:
+    """The results of sets of labels for a screen."""
+    table, rate = grid(), rounded(found.rows / max(found.seconds, 1e-9))
+    rows = {
+        "micro F1": f"{found.micro_f1:.4f}",
+        "macro F1": f"{found.macro_f1:.4f}",
+        "whole sets right": f"{found.subset_accuracy:.2%} of {found.rows:,} rows",
+        "Hamming loss": f"{found.hamming_loss:.4f}",
+    }
+    if found.ranking_precision is not None:
+        rows["ranking precision"] = f"{found.ranking_precision:.4f}"
+    rows["labels per row"] = f"{found.labels_per_row:.2f}"
+    if found.unknown:
+        rows["unknown"] = _unknown(found.unknown)
+    rows["seconds"] = f"{found.seconds:.2f} ({rate} rows per second)"
+    for k, (name, value) in enumerate(rows.items()):
+        style = STRONG if k == 0 else ""
+        table.add_row(Text(name, style), Text(value, style))
+    return Group(table, "", *_labels(found.labels))
+
+
 def _unknown(unknown: dict[str, int]) -> str:
     """The labels that the model does not know, the most frequent first."""
     named = [f"{label!r} ({count:,})" for label, count in list(unknown.items())[:NAMED]]
@@ -59,10 +82,15 @@ def _unknown(unknown: dict[str, int]) -> str:
 
 
 def _classes(evaluation: Evaluation) -> list[RenderableType]:
+    """The measures of every class."""
+    return _labels(evaluation.classes)
+
+
+def _labels(every: Sequence[ClassMetrics | LabelMetrics]) -> list[RenderableType]:
     table = listing("")
     for name in ("precision", "recall", "F1", "rows"):
         table.add_column(name, justify="right")
-    shown = evaluation.classes
+    shown = every
     if len(shown) > LONGEST:
         shown = sorted(shown, key=lambda each: -each.support)[:LONGEST]
     for each in shown:
@@ -74,8 +102,8 @@ def _classes(evaluation: Evaluation) -> list[RenderableType]:
             f"{each.support:,}",
         )
     title = Text("Classes", STRONG)
-    if len(evaluation.classes) > LONGEST:
-        title.append(f": the {LONGEST} largest of {len(evaluation.classes):,}", "not bold")
+    if len(every) > LONGEST:
+        title.append(f": the {LONGEST} largest of {len(every):,}", "not bold")
     return [title, indented(table)]
 
 

@@ -54,7 +54,7 @@ def find_reasons(model: Any, text: str, label: str | None, top: int) -> dict[str
     return {
         "text": text,
         "label": chosen,
-        "predicted": explained.label,
+        "predicted": explained.label if explained.labels is None else list(explained.labels),
         "probability": reasons.probability,
         "score": reasons.score,
         "deviation": _root(reasons.variance),

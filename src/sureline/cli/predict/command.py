@@ -35,6 +35,14 @@ class PredictOutput:
     )
     proba: bool = flag("--proba", "Add a column for the probability of each class.", False)
     keep: bool = flag("--keep", "Repeat the columns of the input.", False)
+    threshold: str | None = flag(
+        "--threshold P",
+        "Where rows have several labels: how probable a label must be, a number, f1 or micro-f1. "
+        "Default: as in training.",
+    )
+    top: int | None = flag(
+        "--top K", "Where rows have several labels: give each its K most probable ones.", low=1
+    )
     min_confidence: float | None = flag(
         "--min-confidence P",
         "Leave the label empty where its probability is below P.",
@@ -126,6 +134,8 @@ def predict(
             raise InvalidParameter(
                 f"{option} needs probabilities, but the rule of {model} keeps no variances"
             )
+    separator = columns_of(notes).get("label_separator", ";")
+    choose_labels(loaded, model, output)
     if output.per_class and output.coverage is None:
         raise InvalidParameter("--per-class goes with --coverage")
     if output.coverage is not None:
@@ -143,7 +153,9 @@ def predict(
             for batch in rows_of:
                 predictions = predict_batch(loaded, batch)
                 kept = _kept(batch, reader) if output.keep else {}
-                yield _columns(predictions, loaded, kept, output, nested=kind != "csv")
+                yield _columns(
+                    predictions, loaded, kept, output, None if kind != "csv" else separator
+                )
                 rows += len(batch)
                 progress(rows, reader)
 
@@ -152,6 +164,35 @@ def predict(
         else:
             WRITERS[kind](file, tables())
     warn_of_bad_rows(reader.bad)
+
+
+def choose_labels(loaded: Any, model: str, output: PredictOutput) -> None:
+    """Set which labels are predicted, or refuse that where the model has one label per row."""
+    from sureline.cli.model_files import is_multilabel
+
+    if not is_multilabel(loaded):
+        for option, value in (("--threshold", output.threshold), ("--top", output.top)):
+            if value is not None:
+                raise InvalidParameter(
+                    f"{option} is for models of several labels per row; {model} predicts one label"
+                )
+        return
+    if output.threshold is not None:
+        if output.top is not None:
+            raise InvalidParameter("--threshold and --top exclude each other; leave out one")
+        loaded.threshold = parse_threshold(output.threshold)
+
+
+def parse_threshold(word: str) -> float | str:
+    """A threshold as it is written on a command line."""
+    from sureline.cli.values import parse_value
+    from sureline.declaration import declared
+    from sureline.options import TextLearningOptions
+
+    option = declared(TextLearningOptions)["threshold"]
+    value: float | str = parse_value(word, option.kind, "--threshold")
+    option.check(value, "--threshold")
+    return value
 
 
 def _check_coverage(loaded: Any, model: str, coverage: float) -> None:
@@ -165,21 +206,38 @@ def _check_coverage(loaded: Any, model: str, coverage: float) -> None:
 
 
 def _columns(
-    predictions: Any, loaded: Any, kept: dict[str, Any], output: PredictOutput, nested: bool
+    predictions: Any,
+    loaded: Any,
+    kept: dict[str, Any],
+    output: PredictOutput,
+    separator: str | None,
 ) -> pa.RecordBatch:
     """The columns to write; one that would have the name of a kept one is called predicted_.
 
-    Where values may be `nested`, that is not in CSV, sets of labels are lists, not JSON texts, and
-    there is the novelty of each row; CSV files keep the columns that they always had.
+    In CSV there is a `separator`, which stands between the labels of a row that may have several;
+    sets of labels are JSON texts, and the columns are those that CSV files always had. Elsewhere
+    sets are lists, and there is the novelty of each row.
     """
     import pyarrow as pa
 
-    classes = loaded.classes_
+    from sureline.cli.model_files import is_multilabel
+    from sureline.data.label_sets import in_form
+    from sureline.model.label_sets import best_labels
+
+    classes, nested = loaded.classes_, separator is None
     kind = pa.array(classes.tolist()).type
     labels = predictions.label.tolist()
+    if output.top is not None:
+        chosen = best_labels(predictions.probabilities, output.top)
+        labels = in_form(chosen, classes, "sets").tolist()
     if output.min_confidence is not None:
         sure = predictions.probability >= output.min_confidence
         labels = [label if known else None for label, known in zip(labels, sure, strict=True)]
+    if is_multilabel(loaded) and separator is None:
+        kind = pa.list_(kind)
+    elif is_multilabel(loaded) and separator is not None:
+        kind = pa.large_string()
+        labels = [None if each is None else separator.join(map(str, each)) for each in labels]
     made = {"label": pa.array(labels, kind)}
     for name in ("probability", "margin", "variance"):
         values = getattr(predictions, name)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sureline.cli.model_files import open_model
 from sureline.cli.train.plan import Plan
 from sureline.data import Batch
-from sureline.data.arrow_arrays import string_offsets
+from sureline.data.arrow_arrays import is_list, string_offsets
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.file import save
 from sureline.estimators.text.passes import calibrator_size
@@ -140,6 +140,10 @@ def _contents(batch: Batch) -> list[Any]:
     label, of_labels = memoryview(b""), np.zeros(0)
     if batch.label is not None and pa.types.is_large_string(batch.label.type):
         label, of_labels = _bytes(batch.label), np.diff(string_offsets(batch.label))
+    elif batch.label is not None and is_list(batch.label.type):
+        counts, values = batch.label.value_lengths(), batch.label.flatten()
+        of_labels = counts.to_numpy(zero_copy_only=False)
+        label = memoryview(repr(values.to_pylist()).encode("utf-8", "surrogatepass"))
     elif batch.label is not None:
         label = _numbers(batch.label.to_numpy(zero_copy_only=False))
     weight = np.ones(len(batch)) if batch.weight is None else batch.weight

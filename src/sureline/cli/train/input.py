@@ -34,6 +34,7 @@ class TrainingInput:
         given = plan.input.arguments(columns_of(notes))
         if model is not None and given["label_type"] == "auto":
             given["label_type"] = label_type_of(model)
+        given["label_sets"] = learns_sets(model)
         self.reader, self._reading = Reader(plan.files, **given), given
         self._balanced = balanced
         self._watched_all = False
@@ -57,14 +58,15 @@ class TrainingInput:
 
     def count_rows(self, count: Callable[[Batch], None]) -> int:
         """Let all rows be counted before the first is learned."""
-        counts = Counter[Any]()
+        counts, rows = Counter[Any](), 0
         for batch in self.reader:
             add_counts(counts, batch)
             self._check_ids(counts, complete=False)
             count(batch)
+            rows += len(batch)
         self._check_ids(counts, complete=True)
-        self._rows_per_pass = counts.total()
-        return counts.total()
+        self._rows_per_pass = rows
+        return rows
 
     def sample(self, rng: np.random.RandomState) -> tuple[Batch, int] | None:
         """Some rows, in random order, to decide with how many passes to make; how many there are.
@@ -166,7 +168,8 @@ class TrainingInput:
         for batch in source:
             if not self.columns:  # the default of later commands
                 names = {"text": self.reader.text_name, "label": self.reader.label_name}
-                known = {**names, "header": self._header}
+                separator = self._reading["label_separator"]
+                known = {**names, "header": self._header, "label_separator": separator}
                 self.columns = {name: each for name, each in known.items() if each is not None}
             rows += len(batch)
             self._rows_read = before + rows
@@ -211,6 +214,11 @@ class TrainingInput:
         if warning is not None and kind not in self._warned:
             self._warned.add(kind)
             say(warning)
+
+
+def learns_sets(model: Any) -> bool:
+    """Whether a model, if there is one, has learned any number of labels per row."""
+    return bool(model is not None and model.model_.learner.multilabel)
 
 
 def label_type_of(model: Any) -> str:

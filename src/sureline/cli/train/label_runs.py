@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from sureline.data import Batch, LongestRun
+from sureline.data.arrow_arrays import is_list
 
 # So many rows of one label at the beginning of an input that keeps its order are worth a warning.
 MANY = 10_000
@@ -17,7 +18,8 @@ MANY = 10_000
 def add_counts(counts: Counter[Any], batch: Batch) -> None:
     """Count the labels of some more rows."""
     if batch.label is not None:
-        for each in pc.value_counts(batch.label).to_pylist():
+        label = batch.label.flatten() if is_list(batch.label.type) else batch.label
+        for each in pc.value_counts(label).to_pylist():
             counts[each["values"]] += each["counts"]
 
 
@@ -44,7 +46,7 @@ class LabelRuns:
     def late(self) -> bool:
         """Whether to warn when all rows have been seen."""
         run = self._run
-        if len(self.counts) < 2:
+        if len(self.counts) < 2 or not run.rows:
             return False
         # In random order, a run of a label of share p rarely is longer than log n / -log p.
         share = self.counts[run.label] / run.rows

@@ -25,6 +25,7 @@ from sureline.cli.train.interrupt import DeferredInterrupt
 from sureline.cli.train.plan import Plan
 from sureline.cli.train.progress import Progress, Status, difference
 from sureline.data import Batch, Reader, as_labels
+from sureline.data.arrow_arrays import is_list
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.file import save
@@ -155,7 +156,11 @@ class Training:
                 self._fresh = self.settings.text_model
             else:
                 self._fresh = self.settings.number_model(batch.source)
-            self.settings.type_class_weights(self._fresh, as_labels(batch.label).dtype)
+            label: Any = batch.label
+            if not is_list(label.type):
+                self.settings.type_class_weights(self._fresh, as_labels(label).dtype)
+            elif batch.text is not None:  # what has been checked learns one label per row
+                self._fresh.adopt(*self._fresh.begin(multilabel=True), 1)
         return self._fresh
 
     def _balance(self, model: Any) -> None:
@@ -285,10 +290,13 @@ class Training:
     def _finish(self) -> StreamTrainer:
         """The stream, if it has learned from at least two classes."""
         stream = self.stream
+        learned = stream is not None and stream.classifier.__dict__.get("model_")
+        if learned and learned.state.counts[2] and not learned.fitted:
+            raise DataError("no row has any label; give rows with labels (or check --label)")
         if stream is None or not stream.counts.seen:
             raise DataError("no row has a weight above 0, so nothing was learned")
         classes = stream.classifier.classes_.tolist()
-        if len(classes) < 2:
+        if len(classes) < 2 and not stream.classifier.model_.learner.multilabel:
             rows = self.position.examples
             have = "the only row has" if rows == 1 else f"all {rows:,} rows have"
             raise DataError(

@@ -35,6 +35,7 @@ from sureline.errors import DataError
 # The names of columns are those of so many first lines, which begin within so many bytes.
 _FIRST_LINES, _FIRST_BYTES = 100, 2**20
 _ARROW_TYPES = {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+_LIST = pa.large_list(pa.large_string())
 _MISSING = object()
 _NOT_UTF8 = "not valid UTF-8"
 _MOST_VALUES = 2**24  # rows times keys of a block that are kept as columns
@@ -72,6 +73,7 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
         errors = RowErrors(options, bad, stream.name)
         # Arrow would read numbers as text of another spelling than that of the file.
         by_line = options.keep or (options.label_as_text and label_type != pa.large_string())
+        by_line = by_line or label_type == _LIST
         rows = None if by_line else _read_block(lines, columns, label_type)
         if rows is not None:
             rows["weight"] = errors.check_weight(rows.get("weight"))
@@ -155,6 +157,8 @@ def _select(
     if columns.label_name is not None:
         for row in objects:
             value = row.get(columns.label_name)
+            if type(value) is list:
+                return columns, _LIST
             if type(value) in _ARROW_TYPES:
                 return columns, _ARROW_TYPES[type(value)]
     return columns, pa.large_string()
@@ -286,6 +290,14 @@ def _plain_labels(labels: list[Any], errors: RowErrors, options: ReadOptions) ->
     plain: list[Any] = []
     for row, label in enumerate(labels):
         value = label
+        if type(label) is list:
+            own = RowErrors(options, errors.bad, errors.file)
+            plain.append(_plain_labels(label, own, options))
+            for reason, remedy in own.found.values():
+                errors.add(row, reason, remedy)
+            if None in label:
+                errors.add(row, "one of the labels is missing (null)")
+            continue
         if label is not None and type(label) not in _ARROW_TYPES:
             errors.add(row, f"the label {_shorten(label)} is neither text nor a number")
             value = None
@@ -309,7 +321,7 @@ def _runs(objects: list[dict[str, Any] | str], label: str | None) -> Iterator[sl
     for row, parsed in enumerate(objects):
         value = parsed.get(label) if isinstance(parsed, dict) and label is not None else None
         found = float if type(value) is int else type(value)
-        if found in _ARROW_TYPES and found is not kind:
+        if (found in _ARROW_TYPES or found is list) and found is not kind:
             if kind is not None:
                 yield slice(begin, row)
                 begin = row
@@ -320,6 +332,17 @@ def _runs(objects: list[dict[str, Any] | str], label: str | None) -> Iterator[sl
 def _label_array(labels: list[Any], label_type: pa.DataType, errors: RowErrors) -> pa.Array:
     """Labels as an array, null in bad rows; `label_type` is that of the file's first label."""
     good = [None if row in errors.found else value for row, value in enumerate(labels)]
+    if any(type(value) is list for value in good):
+        sets = [
+            value if type(value) is list else [] if value is None else [value] for value in good
+        ]
+        flat = [each for values in sets for each in values]
+        kinds = {type(each) for each in flat}
+        if len(kinds) > 1 and not kinds <= {int, float}:
+            flat = [each if isinstance(each, str) else json.dumps(each) for each in flat]
+        ends = np.cumsum([0, *map(len, sets)])
+        values = _label_array(flat, pa.large_string(), RowErrors(errors.options, errors.bad, ""))
+        return pa.LargeListArray.from_arrays(ends, values)
     types = {type(value) for value in good if value is not None}
     if types == {int, float} or (types == {int} and label_type == pa.float64()):
         return pa.array([None if value is None else float(value) for value in good], pa.float64())

@@ -179,6 +179,8 @@ class TextPredictionMixin(PredictionMixin):
         """
         check_whole(top, "top", "TextClassifier")
         check_is_fitted(self)
+        if isinstance(self.model_, LabelSetModel):
+            self.model_.threshold = self._checked_threshold()
         return self.model_.explain(text, top)
 
     def top_features(self, label: Any, n: int = 10) -> list[FeatureWeight]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sureline.data import Batch
 from sureline.data.batch import concatenate
+from sureline.data.label_sets import LabelSets
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextFeatures
 from sureline.estimators.stream import class_labels
@@ -67,7 +68,13 @@ class Dataset:
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The label of each row."""
-        return class_labels(self.rows.label, self.name)
+        labels = class_labels(self.rows.label, self.name)
+        if isinstance(labels, LabelSets):
+            raise DataError(
+                f"{self.name}: rows have several labels, but models are compared on rows with one "
+                "label each; train models, and compare what evaluate says of them"
+            )
+        return np.asarray(labels)
 
     @cached_property
     def classes(self) -> NDArray[Any]:
