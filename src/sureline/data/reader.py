@@ -54,8 +54,8 @@ class Reader:
         around labels are left out. By default a label is a whole field.
     label_sets : bool, default=False
         Whether rows have any number of labels, also where each has one. By default they do where
-        `label_separator` is given, a column holds lists, or one of the first lines of a fastText file
-        has several.
+        `label_separator` is given, a column holds lists, or one of the first lines of a fastText
+        file has several.
     encoding : str, default="utf-8"
         The encoding of text files.
     skip_bad : bool, default=False
