@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score, hamming_loss, label_ranking_average_precis
 from sureline import load
 from sureline.data import Reader
 from sureline.data.label_sets import as_label_sets
+from sureline.errors import DataError
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -55,6 +56,21 @@ def test_every_format_gives_the_same_sets(tmp_path, kind):
         for text, labels in zip(batch.text.to_pylist(), batch.label.to_pylist(), strict=True)
     ]
     assert found == rows()
+
+
+def test_lists_and_single_labels_do_not_mix_unless_the_first_is_a_list(tmp_path):
+    first, then = '{"text": "a", "label": "x"}\n', '{"text": "b", "label": ["x", "y"]}\n'
+    (tmp_path / "one.jsonl").write_text(first + then)
+    with pytest.raises(DataError, match=r"line 2: the label .* is neither text nor a number"):
+        list(Reader([tmp_path / "one.jsonl"]))
+    (tmp_path / "list.jsonl").write_text(then + first)
+    (batch,) = Reader([tmp_path / "list.jsonl"])
+    assert batch.label.to_pylist() == [["x", "y"], ["x"]]
+    (batch,) = Reader([tmp_path / "one.jsonl"], label_sets=True)
+    assert batch.label.to_pylist() == [["x"], ["x", "y"]]
+    (tmp_path / "late.ft").write_text("__label__x a\n" * 100_000 + "__label__y __label__z b\n")
+    with pytest.raises(DataError, match=r"line 100001: the line has 2 labels"):
+        list(Reader([tmp_path / "late.ft"]))
 
 
 def test_a_run_trains_predicts_and_evaluates(tmp_path, monkeypatch, run):

@@ -56,7 +56,6 @@ CASES = [
     ("jsonl", JSON.encode() + b'{"text": "\xff"}\n' + JSON.encode(), 2, "not valid UTF-8"),
     ("jsonl", JSON + "[" * 100_000 + "\n" + JSON, 2, "not a JSON object ("),
     ("ft", "__label__x a\nb\n__label__z c\n", 2, "the line does not begin with a label"),
-    ("ft", "__label__x a\n\n__label__y __label__z b\n", 3, "the line has 2 labels"),
     ("ft", "__label__x a\n__label__ b\n", 2, "the label is missing"),
     ("ft", b"__label__x a\n__label__y \xff\n", 2, "the text is not valid UTF-8"),
     ("vw", "1 | a\n2 b c\n3 | c\n", 2, "the line has no '|' before its features"),

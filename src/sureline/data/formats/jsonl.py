@@ -80,11 +80,13 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
             yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns, source.unit)
             continue
         objects = [_parse(text) for text in lines.texts()]
-        for part in _runs(objects, None if options.label_as_text else columns.label_name):
+        together = options.label_as_text or label_type == _LIST or options.label_sets
+        for part in _runs(objects, None if together else columns.label_name):
             errors = RowErrors(options, bad, stream.name)
             rows = _read_objects(objects[part], columns, errors, options)
             if "label" in rows:
-                labels = _plain_labels(rows["label"], errors, options)
+                lists = label_type == _LIST or options.label_sets
+                labels = _plain_labels(rows["label"], errors, options, lists)
                 rows["label"] = _label_array(labels, label_type, errors)
             rows["weight"] = errors.check_weight(rows.get("weight"))
             numbers = lines.numbers[part]
@@ -285,12 +287,14 @@ def _as_float(value: Any) -> float:
         return float("inf")
 
 
-def _plain_labels(labels: list[Any], errors: RowErrors, options: ReadOptions) -> list[Any]:
-    """Labels as strings, numbers and booleans; None for those that cannot be labels."""
+def _plain_labels(
+    labels: list[Any], errors: RowErrors, options: ReadOptions, lists: bool = False
+) -> list[Any]:
+    """Labels as strings, numbers and booleans, or `lists`; None for those that cannot be labels."""
     plain: list[Any] = []
     for row, label in enumerate(labels):
         value = label
-        if type(label) is list:
+        if lists and type(label) is list:
             own = RowErrors(options, errors.bad, errors.file)
             plain.append(_plain_labels(label, own, options))
             for reason, remedy in own.found.values():
@@ -321,7 +325,7 @@ def _runs(objects: list[dict[str, Any] | str], label: str | None) -> Iterator[sl
     for row, parsed in enumerate(objects):
         value = parsed.get(label) if isinstance(parsed, dict) and label is not None else None
         found = float if type(value) is int else type(value)
-        if (found in _ARROW_TYPES or found is list) and found is not kind:
+        if found in _ARROW_TYPES and found is not kind:
             if kind is not None:
                 yield slice(begin, row)
                 begin = row
