@@ -16,6 +16,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from sureline.data import sms_spam
 HERE = Path(__file__).parent
 TRAINED = 4_000
 PORT = 8790
+PARTS = ("rivals", "batches", "learning", "snapshots", "memory")
 SERVICES = {
     "sureline serve": "/v1/models/mail/predict",
     "FastAPI, scikit-learn": "/predict",
@@ -36,7 +38,7 @@ SERVICES = {
 
 
 @contextmanager
-def running(service: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(service: str, folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A service that listens."""
     if service == "sureline serve":
         command = [
@@ -156,6 +158,30 @@ def learning(folder: Path, seconds: float) -> None:
     print(f"p50 {made['p50_ms']:.1f} ms, p99 {made['p99_ms']:.1f} ms")
 
 
+def snapshots(folder: Path, rounds: int, seconds: float) -> None:
+    """Answers while examples are learned, with a snapshot after every 200 of them and without."""
+    texts, labels = sms_spam()
+    examples = zip(texts[TRAINED:], labels[TRAINED:], strict=True)
+    learned = [{"examples": [{"text": text, "label": label}]} for text, label in examples]
+    asked = [{"texts": [text]} for text in texts[TRAINED:]]
+    found: dict[str, list[tuple[float, float]]] = {"10000000": [], "200": []}
+    for _ in range(rounds):
+        for every, rows in found.items():
+            with running("sureline serve", folder, "--snapshot-every", every):
+                with ThreadPoolExecutor() as pool:
+                    path = "/v1/models/mail/learn"
+                    learning = pool.submit(loaded, path, learned, 16, seconds, 400.0)
+                    made = loaded(SERVICES["sureline serve"], asked, 16, seconds, 800.0)
+                    learning.result()
+                rows.append((made["p50_ms"], made["p99_ms"]))
+    without, with_ = (np.median(np.array(rows), axis=0) for rows in found.values())
+    print("\n800 answers and 400 examples per s: p50 ", end="")
+    print(
+        f"{without[0]:.2f} ms, p99 {without[1]:.2f} ms; with a snapshot every half second: ", end=""
+    )
+    print(f"p50 {with_[0]:.2f} ms, p99 {with_[1]:.2f} ms; ratio of p50 {with_[0] / without[0]:.2f}")
+
+
 def memory(folder: Path, requests: int) -> None:
     """The memory of the process after ever more requests."""
     texts = sms_spam()[0]
@@ -177,7 +203,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--requests", type=int, default=1_000_000)
-    parser.add_argument("--only", choices=("rivals", "batches", "learning", "memory"))
+    parser.add_argument("--only", choices=PARTS)
     options = parser.parse_args()
     texts, labels = sms_spam()
     with tempfile.TemporaryDirectory() as name:
@@ -188,6 +214,7 @@ def main() -> None:
             "rivals": lambda: rivals(folder, options.rounds, options.seconds),
             "batches": lambda: batches(folder, options.seconds),
             "learning": lambda: learning(folder, options.seconds),
+            "snapshots": lambda: snapshots(folder, options.rounds, options.seconds),
             "memory": lambda: memory(folder, options.requests),
         }
         for part, measure in parts.items():

@@ -257,3 +257,16 @@ def test_rivals_can_be_compared(tmp_path):
     assert "| 2^18 columns: At most 1.3 × scikit-learn's pa1" in text
     line = next(line for line in text.splitlines() if "| AROWClassifier |" in line)
     assert float(line.split("|")[-2]) > 0.9  # the accuracy: the words give the label
+
+
+@pytest.mark.slow
+def test_speed_of_the_service_can_be_measured():
+    script = ROOT / "benchmarks" / "serve" / "run.py"
+    if not script.exists():
+        pytest.skip("the benchmarks are not part of an installation")
+    for part, shown in (("learning", "each durable"), ("batches", "ratio"), ("memory", "at most")):
+        sizes = ["--rounds", "1", "--seconds", "0.5", "--requests", "100", "--only", part]
+        done = subprocess.run(
+            [sys.executable, str(script), *sizes], capture_output=True, text=True, check=True
+        )
+        assert shown in done.stdout

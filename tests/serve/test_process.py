@@ -113,8 +113,12 @@ def test_what_was_accepted_is_answered_before_the_end(start):
 
 @pytest.mark.slow
 def test_idle_connections_hold_nobody_up(start):
+    resource = pytest.importorskip("resource", reason="limits on open files are Unix's")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    many = min(10_000, hard - 500)
     process = start()
-    idle = [socket.create_connection(process.address) for _ in range(900)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    idle = [socket.create_connection(process.address) for _ in range(many)]
     slow = socket.create_connection(process.address)
     slow.sendall(b"POST /v1/models/mail/predict HTTP/1.1\r\nHost: loc")
     made = httpx.post(f"{process.url}/v1/models/mail/predict", json={"texts": ["a"]}, timeout=60)
