@@ -48,6 +48,7 @@ def running(service: str, folder: Path, *options: str) -> Iterator[subprocess.Po
             str(folder / "mail.sureline"),
             "--port",
             str(PORT),
+            *options,
         ]
     else:
         which = "sklearn" if "scikit" in service else "river"
