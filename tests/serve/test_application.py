@@ -7,7 +7,7 @@ import httpx
 import pytest
 from serve_runs import LABELS, NEW, TEXTS, TRAINED, digest_of
 
-from sureline import load
+from sureline import TextClassifier, load
 from sureline.errors import InvalidParameter
 from sureline.serve.application import ACTIONS
 from sureline.serve.authentication import ROLES, Tokens
@@ -172,6 +172,46 @@ def test_a_candidate_by_its_name(client, mail, serve, served):
     assert (shadow["name"], shadow["progress"]["examples"]) == ("mail", 1)
     assert client.delete("/v1/models/mail/shadow").is_success
     assert client.get("/v1/models/mail").json()["shadow"] is None
+
+
+# -- several labels per text ------------------------------------------------------------------------
+
+
+def test_texts_with_several_labels(mail, serve):
+    texts = ["refund my last invoice", "cannot log in", "log in fails, invoice wrong", "thanks"] * 5
+    tags = [["billing", "refund"], ["login"], ["billing", "login"], []] * 5
+    path = mail.with_name("tags.sureline")
+    TextClassifier(random_state=0).fit(texts, tags).save(path)
+    served = serve()
+    client, model = served.client, load(path)
+    made = send(client, "/v1/models/tags/predict", {"texts": texts[:4]}).json()["predictions"]
+    assert [each["label"] for each in made] == [list(each) for each in model.predict(texts[:4])]
+    examples = [
+        {"text": "the app crashes, refund it", "label": ["refund", "crash"]},
+        {"text": "hello", "label": []},
+        {"id": made[1]["id"], "label": ["login"]},
+    ]
+    assert send(client, "/v1/models/tags/learn", {"examples": examples}).status_code == 200
+    for wrong in ("login", [3], [""]):
+        body = {"examples": [{"text": "a", "label": wrong}]}
+        assert send(client, "/v1/models/tags/learn", body).status_code == 422
+    status = client.get("/v1/models/tags").json()
+    assert status["classes"] == ["billing", "crash", "login", "refund"]
+    assert status["progress"]["examples"] == 3
+    model.partial_fit(
+        [examples[0]["text"], "hello", texts[1]], [["refund", "crash"], [], ["login"]]
+    )
+    hosted = served.service.predictor("tags").hosted
+    again, _ = hosted.store.model()
+    probes = [*texts[:4], "crash", ""]
+    expected = model.predict_proba(probes).tolist()
+    assert hosted.model.predict_proba(probes).tolist() == expected
+    assert again.predict_proba(probes).tolist() == expected
+    tensor = {"name": "text", "shape": [1], "datatype": "BYTES", "data": ["cannot log in"]}
+    made = send(client, "/v2/models/tags/infer", {"inputs": [tensor]}).json()
+    assert made["outputs"][0]["data"] == ['["login"]']
+    mail_learn = {"examples": [{"text": "a", "label": ["ham"]}]}
+    assert send(client, LEARN, mail_learn).status_code == 422
 
 
 # -- the Open Inference Protocol -------------------------------------------------------------------

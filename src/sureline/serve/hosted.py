@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 from sureline.data.folder_lock import FolderLock
 from sureline.errors import DataError, InvalidParameter, SurelineError, show
 from sureline.estimators import TextClassifier
-from sureline.serve.journal import DIGITS, Asked, AskedTogether, Example, Label
+from sureline.serve.journal import DIGITS, Asked, AskedTogether, Example, Label, stored_label
 from sureline.serve.recovery import (
     LOGGER,
     Store,
     check_label,
+    has_label_sets,
     journal_folder,
     label_kind,
     learn,
@@ -55,7 +56,7 @@ class Unavailable(SurelineError):
 class Wanted(NamedTuple):
     """An example of a request: a text, or the id of a prediction of one."""
 
-    label: Label
+    label: Label | list[Label]
     text: str | None = None
     id: str | None = None
 
@@ -206,8 +207,9 @@ class Hosted:
     def _compile(self) -> None:
         """Compile what answers and learning need, so that no request waits for it."""
         self.model.predict_one("", details=self.model.has_variance)
-        classes = self.model.classes_[:1]
-        deepcopy(self.model).partial_fit([""], classes)
+        label = self.model.classes_.tolist()[0]
+        example = Example("", stored_label([label] if has_label_sets(self.model) else label))
+        learn(deepcopy(self.model), [example])
 
     def close(self) -> None:
         """Learn what was accepted, write a snapshot, and end."""
@@ -329,7 +331,6 @@ class Hosted:
         accepted: list[tuple[Job, list[Example]]] = []
         keys: dict[str, Job] = {}
         repeated: list[tuple[Job, Job]] = []
-        kind = label_kind(self.model)
         for job in jobs:
             try:
                 if job.key is not None and job.key in keys:
@@ -337,7 +338,7 @@ class Hosted:
                     continue
                 if job.key is not None and self._answer_again(job):
                     continue
-                examples = [self._resolved(each, kind, job.author) for each in job.examples]
+                examples = [self._resolved(each, job.author) for each in job.examples]
             except (SurelineError, sqlite3.Error) as error:
                 job.done.set_exception(error)
                 continue
@@ -365,14 +366,15 @@ class Hosted:
         job.done.set_result(Learned(numbers, self.version, replayed=True))
         return True
 
-    def _resolved(self, wanted: Wanted, kind: type[str] | type[int], author: str | None) -> Example:
+    def _resolved(self, wanted: Wanted, author: str | None) -> Example:
         """The example that a request means."""
-        check_label(wanted.label, kind)
+        check_label(wanted.label, self.model)
+        label = stored_label(wanted.label)
         if wanted.id is None:
             text = wanted.text
             if text is None:
                 raise DataError("an example has a text, or the id of a prediction")
-            return Example(text, wanted.label, author)
+            return Example(text, label, author)
         asked = self.asked(wanted.id)
         if asked is None:
             raise DataError(
@@ -381,7 +383,7 @@ class Hosted:
             )
         return Example(
             asked.text,
-            wanted.label,
+            label,
             author,
             asked.predicted,
             asked.probability,
@@ -430,7 +432,7 @@ class Hosted:
         if not new:
             return examples
         _, found = self.model.predictions([examples[k].text for k in new])
-        labels = found.label.tolist()
+        labels = [stored_label(each) for each in found.label.tolist()]
         chances = [None] * len(new) if found.probability is None else found.probability.tolist()
         made = list(examples)
         for k, label, chance in zip(new, labels, chances, strict=True):
@@ -443,9 +445,9 @@ class Hosted:
             self.errors.count(each.predicted != each.label, each.probability)
         if (shadow := self.shadow) is not None:
             _, found = shadow.model.predictions([each.text for each in examples])
-            chances = found.probability
-            for k, each in enumerate(examples):
-                wrong = found.label[k].tolist() != each.label
+            labels, chances = map(stored_label, found.label.tolist()), found.probability
+            for k, (label, each) in enumerate(zip(labels, examples, strict=True)):
+                wrong = label != each.label
                 shadow.errors.count(wrong, None if chances is None else float(chances[k]))
             learn(shadow.model, examples)
 
@@ -537,10 +539,11 @@ class Hosted:
 
     def begin_shadow(self, path: Path) -> None:
         """Let a candidate learn what the model learns. For the thread that learns."""
-        self.shadow = Shadow(path.stem, load_texts(path, self.limits.memory_gb), self.number)
-        if label_kind(self.shadow.model) != label_kind(self.model):
-            self.shadow = None
+        model = load_texts(path, self.limits.memory_gb)
+        kinds = [(label_kind(each), has_label_sets(each)) for each in (model, self.model)]
+        if kinds[0] != kinds[1]:
             raise InvalidParameter(f"the labels of {path.stem} are not of the same kind")
+        self.shadow = Shadow(path.stem, model, self.number)
         self.journal.set_about("shadow", path.stem)
         self.journal.set_about("shadow_since", self.number)
 

@@ -62,7 +62,14 @@ NUMBERS = tuple(f"{k:0{DIGITS}x}" for k in range(2**14))  # more than are predic
 PAGE = 10_000  # rows that are read at a time
 BUSY = 10.0  # seconds to wait for another process that writes
 
-Label = str | int
+Label = str | int  # several labels of a text are a list as JSON text
+
+
+def stored_label(label: Any) -> Label:
+    """A label as the journal has it; sets of labels are equal if their texts are."""
+    if isinstance(label, str | int):
+        return label
+    return json.dumps(sorted(set(label)), ensure_ascii=False)
 
 
 class Example(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from sureline.serve.calls import Action, Call, Refused, answer
+from sureline.serve.journal import stored_label
 from sureline.serve.messages import (
     InferRequest,
     InferResponse,
@@ -70,7 +71,7 @@ async def infer(call: Call) -> Response:
     version, answers = await predictor.predict(wanted)
     count = [len(answers)]
     outputs = [
-        Tensor("label", count, "BYTES", [str(each.label) for each in answers]),
+        Tensor("label", count, "BYTES", [str(stored_label(each.label)) for each in answers]),
     ]
     chances: list[str | float | int] = [
         each.probability for each in answers if each.probability is not None

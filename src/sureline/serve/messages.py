@@ -10,10 +10,11 @@ from msgspec import Meta, Struct
 MOST_TEXTS = 10_000  # in one request
 
 # A JSON number is exact up to 2^53.
-Label = (
+SingleLabel = (
     Annotated[str, Meta(min_length=1, max_length=1_000)]
     | Annotated[int, Meta(ge=-(2**53), le=2**53)]
 )
+Label = SingleLabel | Annotated[list[SingleLabel], Meta(max_length=1_000)]
 Text = Annotated[str, Meta(description="A text.")]
 Name = Annotated[str, Meta(max_length=200)]
 
@@ -63,7 +64,7 @@ class Answer(Struct, omit_defaults=True):
     probability: float | None
     margin: float
     novelty: float | None = None
-    labels: list[Label] | None = None
+    labels: list[SingleLabel] | None = None
     probabilities: dict[str, float] | None = None
     reasons: list[Reason] | None = None
 
@@ -170,7 +171,7 @@ class ModelStatus(Struct):
 
     name: str
     version: str
-    classes: list[Label]
+    classes: list[SingleLabel]
     features: int
     learned: Annotated[int, Meta(description="Examples of the journal that count.")]
     waiting: int

@@ -16,7 +16,7 @@ import numpy as np
 from sureline.errors import InvalidParameter
 from sureline.model.predictions import Predictions
 from sureline.serve.hosted import Busy, Hosted
-from sureline.serve.journal import Asked, AskedTogether, new_key
+from sureline.serve.journal import Asked, AskedTogether, new_key, stored_label
 from sureline.serve.messages import Answer, PredictRequest, Reason
 
 TOGETHER = 256  # texts of a batch of several requests, at most
@@ -128,7 +128,11 @@ def answer(predictor: Predictor, requests: list[PredictRequest]) -> list[tuple[s
     classes, found = model.predictions(texts)
     labels, margins = found.label.tolist(), found.margin.tolist()
     chances = _listed(found.probability, len(texts))
-    asked = AskedTogether(new_key(), texts, labels, chances, version)
+    if model.model_.learner.multilabel:
+        stored, labels = [stored_label(each) for each in labels], [list(each) for each in labels]
+    else:
+        stored = labels
+    asked = AskedTogether(new_key(), texts, stored, chances, version)
     ids = asked.ids
     novelties = _listed(found.novelty, len(texts))
     answers: list[tuple[str, list[Answer]]] = []
@@ -144,7 +148,7 @@ def answer(predictor: Predictor, requests: list[PredictRequest]) -> list[tuple[s
     predictor.answered += len(texts)
     if found.probability is not None:
         for k in np.flatnonzero(found.probability < UNSURE)[-SHOWN:].tolist():
-            predictor.unsure.append(Asked(ids[k], texts[k], labels[k], chances[k], version))
+            predictor.unsure.append(Asked(ids[k], texts[k], stored[k], chances[k], version))
     if found.novelty is not None:
         predictor.unusual += int(np.count_nonzero(found.novelty > UNUSUAL))
     return answers

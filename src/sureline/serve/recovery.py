@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import secrets
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from sureline.errors import DataError, InvalidParameter, ModelFileError, Surelin
 from sureline.estimators import TextClassifier, load
 from sureline.estimators.file import save
 from sureline.model.arrivals import check_characters
-from sureline.serve.journal import Entry, Example, Journal, Label, Snapshot
+from sureline.serve.journal import Entry, Example, Journal, Snapshot
 
 LOGGER = logging.getLogger("sureline.serve")
 JOURNAL = "journal.db"
@@ -54,20 +56,32 @@ def label_kind(model: TextClassifier) -> type[str] | type[int]:
     )
 
 
-def check_label(label: Label, kind: type[str] | type[int]) -> None:
+def has_label_sets(model: TextClassifier) -> bool:
+    """Whether a model learns any number of labels per text."""
+    return model.model_.learner.multilabel
+
+
+def check_label(label: Any, model: TextClassifier) -> None:
     """Refuse a label of another kind than the model's."""
-    if type(label) is not kind:
-        wanted = "text" if kind is str else "whole numbers"
-        raise DataError(f"the labels of this model are {wanted}, got {label!r}")
-    check_characters([label], "learn")
+    several = has_label_sets(model)
+    if isinstance(label, list) != several:
+        wanted = "lists of labels" if several else "single labels"
+        raise DataError(f"this model learns {wanted}, got {label!r}")
+    kind = label_kind(model)
+    for each in label if several else [label]:
+        if type(each) is not kind:
+            wanted = "text" if kind is str else "whole numbers"
+            raise DataError(f"the labels of this model are {wanted}, got {each!r}")
+        check_characters([each], "learn")
 
 
 def learn(model: TextClassifier, examples: list[Example] | list[Entry]) -> None:
     """Let a model learn examples, in order; how they are split makes no difference."""
-    model.partial_fit(
-        [each.text for each in examples],
-        np.array([each.label for each in examples]),
-    )
+    texts, labels = [each.text for each in examples], [each.label for each in examples]
+    if has_label_sets(model):
+        model.partial_fit(texts, [json.loads(str(each)) for each in labels])
+    else:
+        model.partial_fit(texts, np.array(labels))
 
 
 class Store:
