@@ -73,6 +73,13 @@ DRIFT = (
     "right most often goes on. `changes_` lists what happened. A `Drift` has settings."
 )
 NO_DRIFT = "the model learns on as if nothing could change."
+ClassStorage = Literal["auto", "dense", "sparse"]
+CLASS_STORAGE = (
+    "How the weights of many classes are kept. 'dense': every feature has a weight for every "
+    "class. 'sparse': a feature has weights for the classes that it has met alone, so that memory "
+    "grows with the pairs of feature and class in the data. 'auto': dense up to 256 classes, and "
+    "sparse from then on where the rule, the covariance and the scheme allow it."
+)
 
 # -- texts -------------------------------------------------------------------------------------
 
@@ -303,6 +310,11 @@ class TextLearningOptions:
             "rows.",
         ),
     )
+    class_storage: ClassStorage = option(
+        "auto",
+        CLASS_STORAGE,
+        flag=Flag("--class-storage", "HOW"),
+    )
 
 
 # -- numbers -----------------------------------------------------------------------------------
@@ -366,6 +378,7 @@ class OnlineOptions:
         none="probabilities are those of the weights' distribution.",
     )
     drift: Literal["auto"] | Drift | None = option(None, DRIFT, none=NO_DRIFT)
+    class_storage: ClassStorage = option("auto", CLASS_STORAGE)
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = option(
         None,
         "A factor on the weight of each class's examples, by label; 'balanced' gives every class "

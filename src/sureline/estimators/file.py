@@ -50,6 +50,7 @@ from sureline.model.serialize.labels import (
     strings_to_tensors,
 )
 from sureline.model.serialize.state import state_from_parts, state_parts
+from sureline.model.sparse_state import SparseState
 from sureline.options import MEMORY_LIMIT_GB, Drift, OnlineOptions
 
 LIMIT = declared(OnlineOptions)["memory_limit_gb"]
@@ -170,6 +171,11 @@ class FileMixin:
     def compacted(self) -> Self:
         """A copy that holds only what predictions need."""
         made: Any = copy(self)
+        if isinstance(getattr(vars(made).get("model_"), "state", None), SparseState):
+            raise ModelFileError(
+                f"cannot save {type(self).__name__} as a compact file, since its weights are kept "
+                "with class_storage='sparse'; leave compact out"
+            )
         if not isinstance(vars(made).get("model_"), LinearModel):
             raise ModelFileError(
                 f"cannot save {type(self).__name__} as a compact file, only online classifiers and "
@@ -191,7 +197,8 @@ class FileMixin:
         cls, metadata: Mapping[str, Json], tensors: Mapping[str, Array], limit_gb: float
     ) -> Self:
         """The model whose file has these metadata and tensors; it may take so much memory."""
-        made: Any = parameters_from_json(cls, member(metadata, "parameters", dict))
+        older = {"class_storage": "dense"}  # files from before it existed
+        made: Any = parameters_from_json(cls, {**older, **member(metadata, "parameters", dict)})
         with stored_parameters():
             learner = choose_learner(made, compact=is_compact(metadata))
         model = LinearModel(learner, math.inf, cls.__name__)

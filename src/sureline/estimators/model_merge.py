@@ -15,7 +15,9 @@ from sureline.estimators.prediction import PredictionMixin
 from sureline.estimators.validation import check_layout
 from sureline.model.linear import LinearModel
 from sureline.model.merge.algebra import How, Indices, check_how
+from sureline.model.merge.pairs import merge_pairs
 from sureline.model.merge.states import merge_states
+from sureline.model.sparse_state import SparseState, as_sparse
 
 L = TypeVar("L", bound=LinearModel)
 M = TypeVar("M")
@@ -156,12 +158,20 @@ def merged_model(
     if learner.multilabel:  # the first column belongs to no label
         classes, total = [np.concatenate([[0], 1 + each]) for each in classes], total + 1
     wide = labels.size > 2 or any(state.wide for state in states)
-    learner.layout.check(features, total if wide else 1, limit, owner)
+    sparse = wide and (
+        total > learner.most_dense or any(isinstance(each, SparseState) for each in states)
+    )
+    if not sparse:
+        learner.layout.check(features, total if wide else 1, limit, owner)
     if wide:
         states = [state if state.wide else learner.widen(state, limit, owner) for state in states]
         columns = classes
     else:
         columns = [np.zeros(1, np.intp) for _ in models]
+    if sparse:
+        several = [as_sparse(state, limit) for state in states]
+        pairs = merge_pairs(learner, several, columns, rows, features, how, limit)
+        return first.on(pairs, labels)
     state = merge_states(learner, states, columns, rows, features, how, classes)
     if forgetting is not None:
         forgetting.restart(state)

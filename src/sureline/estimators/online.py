@@ -25,6 +25,7 @@ from sureline.estimators.validation import (
     check_order,
     check_stream_parameters,
     choose_learner,
+    dense_learner,
     fit_weights,
     stream_weights,
 )
@@ -88,6 +89,8 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
         rng = check_random_state(self.random_state)
         train, held = self._split(np.flatnonzero(weight > 0), codes, rng)
 
+        if not alone:
+            learner = dense_learner(learner, name)
         model = LinearModel(learner, self.memory_limit_gb, name)
         state = best = model.fresh_state(X.shape[1], classes.size)
         accuracies = list[float]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -66,8 +67,9 @@ def choose_learner(
         estimator.calibration is not None,
         any(p.auto and getattr(estimator, p.name) == "auto" for p in rule.parameters),
         compact,
-        choose_half_life(estimator, rule, covariance),
+        half_life := choose_half_life(estimator, rule, covariance),
         multilabel,
+        choose_class_storage(estimator, rule, covariance, half_life, compact, multilabel),
     )
 
 
@@ -85,6 +87,42 @@ def check_multilabel(estimator: Any, rule: Rule, covariance: str) -> None:
             f"{owner}: class_weight is for texts with one label each, as a text with several would "
             "have several weights; set it to None, or give texts a sample_weight"
         )
+
+
+def choose_class_storage(
+    estimator: Any,
+    rule: Rule,
+    covariance: str,
+    half_life: int | None,
+    compact: bool,
+    multilabel: bool,
+) -> str:
+    """How the weights of many classes are kept: 'auto' is 'dense' where there is no other way."""
+    why = {
+        f"the rule {rule.name}": rule.kernel is not None,
+        f"covariance={covariance!r}": covariance == "full",
+        f"half_life={half_life}": half_life is not None,
+        "several labels per text": multilabel,
+        "competitors='all'": estimator.competitors == "all",
+    }
+    storage: str = estimator.class_storage
+    reasons = [reason for reason, holds in why.items() if holds]
+    if storage == "sparse" and reasons:
+        raise InvalidParameter(
+            f"{type(estimator).__name__}: {reasons[0]} needs a weight of every feature for every "
+            "class; choose class_storage='auto' or 'dense', or leave that out"
+        )
+    return "dense" if reasons or compact else storage
+
+
+def dense_learner(learner: Learner, owner: str) -> Learner:
+    """The learner of copies of a model that are merged, which have a column for every class."""
+    if learner.class_storage == "sparse":
+        raise InvalidParameter(
+            f"{owner}: with class_storage='sparse' one thread learns, or two of texts; use fewer "
+            "jobs, or class_storage='dense'"
+        )
+    return replace(learner, class_storage="dense")
 
 
 def choose_half_life(estimator: Any, rule: Rule, covariance: str) -> int | None:

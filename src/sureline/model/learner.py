@@ -22,6 +22,7 @@ from sureline.kernels.label_sets import COUNT_LABELS, LabelledRows
 from sureline.model import State
 from sureline.model.loops import AGAIN, COUNT_ONLY, COUNTED, NEW, ONE_VS_REST, SCHEMES, Loops, Turn
 from sureline.model.scorer import INDEFINITE, Floats, Integers, chances
+from sureline.model.sparse_state import SparseState
 from sureline.rules import rules
 
 __all__ = [
@@ -123,11 +124,15 @@ class Learner(Loops):
         if self.forgetting is not None and examples.order.size:  # within one step of its time
             self.forgetting.forget(state, Rows(*examples.rows), examples.order)
         if state.layout.weighting == "idf":
-            weighted = self._weight_rows(
-                state, examples.rows, examples.codes, examples.order, counting=not turn.counted
-            )
+            rows, codes, order = examples.rows, examples.codes, examples.order
+            if isinstance(state, SparseState):
+                weighted = self.pairs.weighted(state, Rows(*rows), order, not turn.counted)
+            else:
+                weighted = self._weight_rows(state, rows, codes, order, not turn.counted)
             examples = examples._replace(rows=weighted)
-        if state.layout.covariance == "full":
+        if isinstance(state, SparseState):
+            failed = self._learn_sparse(state, examples, turn)
+        elif state.layout.covariance == "full":
             failed = self._learn_full(state, examples, turn)
         elif self.rule.kernel is not None:
             failed = self._learn_custom(state, examples)
@@ -184,6 +189,8 @@ class Learner(Loops):
             sets: Any = codes
             labelled = LabelledRows(rows, sets.starts, sets.codes, NO_WEIGHTS, order)
             COUNT_LABELS.loop(self.dtype)(labelled, state.class_counts, state.class_tokens)
+        elif isinstance(state, SparseState) and state.layout.weighting:
+            self._count_sparse(state, rows, codes, order)
         elif state.layout.weighting:
             COUNT.loop(self.dtype)(rows, codes, order, state.class_counts, state.class_tokens)
 

@@ -24,6 +24,7 @@ from sureline.model.learner import NEW, Examples, Floats, Integers, Learner, Tur
 from sureline.model.lock import ReadWriteLock
 from sureline.model.outcomes import adjust_to_weights
 from sureline.model.predictions import Labels
+from sureline.model.sparse_state import SparseState, sparse_state
 from sureline.model.state import State
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ class LearningMixin:
         # Refused before anything is learned.
         limit, total = self.memory_limit_gb, labels.size + named.size + len(arrivals)
         columns = total if total > 2 else 1
-        self.learner.layout.check(features, columns, limit, self.owner)
+        most = self.learner.most_dense
+        if total <= most:
+            self.learner.layout.check(features, columns, limit, self.owner)
         state = state.with_features(features, limit, self.owner)
         begin, late = 0, None
         coming = [*((0, named[k : k + 1]) for k in range(named.size)), *arrivals]
@@ -153,14 +156,44 @@ class LearningMixin:
             # The first label of a stream could not be predicted.
             state.counts[1] += labels.size == 1 and named.size == 0
             del coming[0]
+        if total > most and not isinstance(state, SparseState):
+            # From the row with the first class too many on, weights are pairs.
+            few = max(most - labels.size, 0)
+            row = coming[few][0] if few < len(coming) else begin
+            if row > begin:
+                early, coming = coming[:few], coming[few:]
+                state, labels = self._with_classes(state, labels, early, begin, beforehand)
+                some = kept[begin:row]
+                done = self._learn_known(state, labels, rows, y, weight, some, turn, first, late)
+                if done < len(rows):
+                    return done
+                begin, late = row, None
+            state = sparse_state(state, limit)
+            if self.monitor is not None:
+                self.monitor.clear()
+        if state.wide and coming:
+            state, labels = self._with_classes(state, labels, coming, begin, beforehand)
+        elif coming:
+            labels = np.concatenate([labels, *(label for _, label in coming)])
+        return self._learn_known(state, labels, rows, y, weight, kept[begin:], turn, first, late)
+
+    def _with_classes(
+        self,
+        state: State,
+        labels: Labels,
+        coming: list[tuple[int, Labels]],
+        begin: int,
+        beforehand: int,
+    ) -> tuple[State, Labels]:
+        """A wide state with more classes, each of which begins with the row that shows it."""
         before = labels.size
         labels = np.concatenate([labels, *(label for _, label in coming)])
-        if state.wide and coming:  # they begin with the row that shows them
-            state = copy(state.with_columns(labels.size, limit, self.owner))
-            state.used = max(state.used, beforehand)
+        if coming:
+            state = copy(state.with_columns(labels.size, self.memory_limit_gb, self.owner))
+            state.used = max(state.used, min(beforehand, labels.size))
             for column, (row, _) in enumerate(coming, before):
                 self.learner.begin_class(state, column, -1.0, int(state.counts[2]) + row - begin)
-        return self._learn_known(state, labels, rows, y, weight, kept[begin:], turn, first, late)
+        return state, labels
 
     def _learn_known(
         self,
@@ -196,7 +229,7 @@ class LearningMixin:
         rank[np.argsort(labels)] = np.arange(labels.size)
         codes = self.encoded(y, labels)
         watched = turn.learning and turn.ordered and not turn.learned
-        monitor = self.monitor if watched else None
+        monitor = self.monitor if watched and not isinstance(state, SparseState) else None
         remaining = self._remaining(state, monitor)
         for chunk, order in _pieces(self.chunks(rows, state), kept, remaining):
             part, mistakes = rows.part(chunk.start, chunk.stop), state.counts.item(1)
@@ -250,6 +283,8 @@ class LearningMixin:
 
         A block of a full covariance takes longer, but less than its rows would one at a time.
         """
+        if isinstance(state, SparseState):
+            return rows.chunks(NONZEROS_PER_CHUNK / 8.0)
         columns, at_once = state.table.shape[2], self.learner.rows_at_once(state)
         if at_once > 1:
             stop = len(rows)

@@ -23,6 +23,7 @@ from sureline.model.lock import ReadWriteLock
 from sureline.model.outcomes import label_sets, novelty_of, thresholds
 from sureline.model.predictions import Counts, Labels, Predictions, reported, winners
 from sureline.model.scorer import Known, two_chances
+from sureline.model.sparse_state import SparseState, fresh_sparse_state
 from sureline.model.state import State
 
 INTERCEPT = np.zeros(1, np.int64)  # the row of the constant feature
@@ -66,6 +67,8 @@ class LinearModel(LearningMixin):
         """A state that has learned nothing, for so many features and classes."""
         columns = classes if classes > 2 else 1
         layout = self.learner.layout
+        if classes > self.learner.most_dense:
+            return fresh_sparse_state(layout, features, classes, self.memory_limit_gb)
         state = layout.allocate(features, columns, self.memory_limit_gb, self.owner)
         state.wide, state.used = classes > 2, columns
         return state
@@ -195,7 +198,17 @@ class LinearModel(LearningMixin):
 
     def predict_proba(self, rows: Rows) -> Floats:
         """The probability of each class for each row."""
+        state = self.state
+        if self.is_calibrated and isinstance(state, SparseState):
+            return self.probabilities(*self._scores_and_known(state, rows))
         return self.probabilities(*self._moments(rows))
+
+    def _scores_and_known(self, state: SparseState, rows: Rows) -> tuple[Floats, Floats, Known]:
+        """The mean scores by class, twice, and how much of every row is known."""
+        counted = np.empty((len(rows), 3))
+        scores = self.learner.pairs.scores(state, self.weighted(rows), counted)
+        means = self.by_class(scores)
+        return means, means, Known(*counted.T)
 
     def probabilities(self, mean: Floats, deviation: Floats, known: Known | None) -> Floats:
         """The probability of each class, from moments and what is known of the rows."""
@@ -228,7 +241,13 @@ class LinearModel(LearningMixin):
         """Labels with probabilities, margins and variances."""
         count, every = self.classes.size, np.arange(len(rows))
         deviation = known = None
-        if self.has_variance:
+        state = self.state
+        if self.is_calibrated and isinstance(state, SparseState):
+            mean, deviation, known = self._scores_and_known(state, rows)
+            columns = np.argsort(self.labels)[winners(mean)]
+            spread = self.learner.pairs.spread(state, self.weighted(rows), columns)
+            deviation = np.repeat(spread[:, np.newaxis], count, axis=1) if count > 2 else spread
+        elif self.has_variance:
             mean, deviation, known = self._moments(rows)
         else:
             mean = reported(self.scores(rows))

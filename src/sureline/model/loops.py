@@ -38,10 +38,18 @@ from sureline.kernels.informed_update import LEARN_REST, LEARN_TWO
 from sureline.kernels.label_sets import FIXED, FOLLOWED, GIVEN, LEARN_LABELS, LabelledRows
 from sureline.kernels.noise import noise_of
 from sureline.kernels.one_vs_rest import LEARN_CUSTOM_ONE_VS_REST, LEARN_ONE_VS_REST
+from sureline.kernels.sparse_classes import shares_of
+from sureline.kernels.sparse_update import (
+    COUNT_ROWS,
+    LEARN_OPENED_PAIRS,
+    LEARN_PAIRS,
+    pair_buffers,
+)
 from sureline.model import State
 from sureline.model.blocks import BlockTask, learn_blocks, rows_in_block
 from sureline.model.matrices import HostMatrices
 from sureline.model.scorer import Scorer
+from sureline.model.sparse_state import MOST_CLASSES, SparseState
 
 # A variance on the diagonal of a full covariance never falls below the first share of the initial
 # one; a scale-free full covariance is rescaled at the second.
@@ -61,6 +69,9 @@ SCHEMES = {
     "exact": rivals.TOGETHER,
     ONE_VS_REST: rivals.ONE_VS_REST,
 }
+MOST_DENSE = 256  # class_storage="auto": with more classes than this, weights are pairs
+REST_RIVALS = 3  # rivals of a row's class where the scheme is one-vs-rest and weights are pairs
+UNLIMITED = 2**62
 EMPTY = np.zeros(0)
 NO_OUTCOMES = np.zeros((0, 0))
 
@@ -270,3 +281,65 @@ class Loops(Scorer):
         learn = LEARN_LABELS.loop(self.dtype)
         prior, fits = self._prior(turn), state.fits
         return int(learn(examples, model, fits, rule, prior, state.used, adaptive, buffers))
+
+    # -- pairs of feature and class ------------------------------------------------------------
+
+    @property
+    def most_dense(self) -> int:
+        """With more classes than this, weights are kept as pairs of feature and class."""
+        return {"auto": MOST_DENSE, "sparse": 2}.get(self.class_storage, UNLIMITED)
+
+    @property
+    def rivals(self) -> int:
+        """With how many rivals a row's class is compared where weights are pairs."""
+        return REST_RIVALS if self.scheme == ONE_VS_REST else self.competitors
+
+    def _learn_sparse(self, state: SparseState, examples: Examples, turn: Turn) -> int:
+        """Learn many classes whose weights are pairs."""
+        opened = self.informed or (self.calibrated and not turn.learned)
+        dtype = "float64" if opened else self.dtype
+        longest, columns = examples.rows.longest, state.table.shape[2]
+        rivals_, several = self.rivals, 1 + self.rivals
+        kind = SCHEMES["sequential" if self.scheme == ONE_VS_REST else self.scheme]
+        scheme = Scheme(kind, self.projection, rivals_, self.rule.average)
+        buffers = pair_buffers(longest, columns, rivals_, state.initial, dtype)
+        inner, shares = class_buffers(longest, several, rivals_), shares_of(columns)
+        learn = (LEARN_OPENED_PAIRS if opened else LEARN_PAIRS).loop(self.dtype)
+        rest, learned = examples, 0
+        while True:
+            failed = int(
+                learn(
+                    rest, self._model(state, turn), state.pairs, self._step_rule(state, turn),
+                    self._exact, self._joint, scheme, self._prior(turn), opened,
+                    self._most_met, state.used, state.clock + learned, shares, buffers, inner,
+                )
+            )  # fmt: skip
+            if failed != -2:
+                return failed
+            done = int(buffers.learned[0])
+            learned += done
+            known = rest.codes[rest.order[:done]].max(initial=-1) + 1
+            state.used = max(state.used, int(known))
+            rest = rest._replace(order=np.ascontiguousarray(rest.order[done:]))
+            state.grow_pool((several + 2) * (longest + 1))
+            state.check_size(self.rule.name)
+
+    @property
+    def _most_met(self) -> int:
+        """How many classes a feature may have met before its pairs are dropped: texts only."""
+        return MOST_CLASSES if self.layout.counted else UNLIMITED
+
+    def _count_sparse(
+        self, state: SparseState, rows: Any, codes: NDArray[np.int64], order: NDArray[np.int64]
+    ) -> None:
+        """Count rows by class, and learn nothing."""
+        if self.weighting == "idf":
+            self.pairs.weighted(state, rows, order, counting=True)
+            return
+        count, model = COUNT_ROWS.loop(self.dtype), self._model(state, AGAIN)
+        while order.size:
+            initial, most = state.initial, self._most_met
+            done = int(count(rows, codes, order, model, state.pairs, initial, most))
+            order = np.ascontiguousarray(order[done:])
+            if order.size:
+                state.grow_pool(2 * (rows.longest + 1))

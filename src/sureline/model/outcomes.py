@@ -28,6 +28,7 @@ from sureline.kernels.calibration import (
     WEIGHT,
 )
 from sureline.model.scorer import Scorer
+from sureline.model.sparse_state import SparseState
 from sureline.model.state import State
 
 Floats = NDArray[np.float64]
@@ -66,6 +67,8 @@ def weight_size(scorer: Scorer, state: State) -> float:
     n_j counts the rows with feature j where rows are counted; of a weight that one of them has
     learned, other rows know the part (n_j − 1)/n_j. Of many classes, the differences count.
     """
+    if isinstance(state, SparseState):
+        return scorer.pairs.weight_size(state)
     weights = scorer.weights(state)[1:].astype(np.float64)
     if state.wide:
         weights -= weights.mean(axis=1, keepdims=True)

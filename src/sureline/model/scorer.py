@@ -38,6 +38,8 @@ from sureline.kernels.scores import SCORE, SCORE_FULL, SCORE_FULL_ONE, SCORE_ONE
 from sureline.model import Layout, State
 from sureline.model.forgetting import forgetting
 from sureline.model.matrices import FEWEST_FEATURES, HostMatrices, spread_blocks
+from sureline.model.sparse_scores import PairScores
+from sureline.model.sparse_state import SparseState
 from sureline.rules import OwnKernel, Rule
 
 Floats = NDArray[np.float64]
@@ -78,7 +80,8 @@ class Scorer:
     the covariance is full. An example is compared with so many `competitors` at most,
     and `scheme` says how the steps against several are combined. `weighting` and `normalize` are
     about texts: how class counts weight features, and whether rows are then scaled to length 1.
-    With a `half_life`, what was learned counts half after so many more examples.
+    With a `half_life`, what was learned counts half after so many more examples. `class_storage`
+    says when weights are kept as pairs of feature and class.
     A model that is `calibrated` has a calibrator, which learns from a row before the model does;
     one that is `adaptive` estimates the rule's first constant from the rows. A `compact` one has a
     state that holds the weights themselves, and cannot learn. A `multilabel` one learns rows with
@@ -99,6 +102,7 @@ class Scorer:
     compact: bool = False
     half_life: float | None = None
     multilabel: bool = False
+    class_storage: str = "dense"
 
     def __post_init__(self) -> None:
         if self.compact and (self.rule.kernel is None or self.rule.kernel.linear):
@@ -135,6 +139,10 @@ class Scorer:
             self.multilabel,
         )
         self.forgetting = forgetting(self.layout, self.half_life or 0.0) if forgets else None
+        self.pairs = PairScores(
+            self.dtype, self.constant, self.informed, self.initial_variance, self.normalize,
+            rule.average,
+        )  # fmt: skip
 
     @property
     def has_variance(self) -> bool:
@@ -164,6 +172,8 @@ class Scorer:
         """The same for a state in which nothing is to be forgotten."""
         if state.layout.weighting != "idf":
             return rows
+        if isinstance(state, SparseState):
+            return self.pairs.weighted(state, rows)
         codes, order = np.zeros(0, np.int64), np.arange(len(rows))
         return self._weight_rows(state.writeable(), rows, codes, order, counting=False)
 
@@ -200,6 +210,8 @@ class Scorer:
 
     def _scores(self, state: State, rows: Rows) -> Floats:
         """The same for weighted rows and a state in which nothing is to be forgotten."""
+        if isinstance(state, SparseState):
+            return self.pairs.scores(state, rows)
         out = np.empty((len(rows), state.used))
         if self.informed:
             self._score_informed(state, rows, out, out[:0])
@@ -221,6 +233,8 @@ class Scorer:
         """
         if self.forgetting is not None:
             state, rows = self.forgetting.read(state, rows)
+        if isinstance(state, SparseState):
+            state, rows = state.part_of(rows)
         means, spread = np.empty((2, len(rows), state.used))
         if self.informed:
             self._score_informed(state, rows, means, spread, known)
@@ -319,6 +333,8 @@ class Scorer:
         """The variances of the weights, by column, as `weights` gives the weights."""
         if self.forgetting is not None:
             state, rows = self.forgetting.read_table(state, rows)
+        if isinstance(state, SparseState):
+            state, rows = state.part_table(rows)
         chosen: Any = slice(None) if rows is None else rows
         if state.covariance.size:
             diagonals = np.diagonal(state.covariance[: state.used], axis1=1, axis2=2)
@@ -333,6 +349,8 @@ class Scorer:
         """The linear weights, by column, of some rows of the table or of all; row 0 is the 1's."""
         if self.forgetting is not None:
             state, rows = self.forgetting.read_table(state, rows)
+        if isinstance(state, SparseState):
+            state, rows = state.part_table(rows)
         if self.rule.kernel is not None:
             weights = self._custom_weights(state, rows)
         elif self.informed:

@@ -19,8 +19,10 @@ from sureline.model.explanation import Explanation, FeatureWeight, explain_row, 
 from sureline.model.learner import Floats, Learner
 from sureline.model.linear import LinearModel
 from sureline.model.predictions import Labels
+from sureline.model.sparse_state import SparseState
 from sureline.model.state import State
 
+FEATURES_AT_ONCE = 2**12  # whose weights are looked at together
 TWO_CLASSES, WEIGHT_ONE, ONE_ROW = np.arange(2), np.ones(1), np.zeros(1, np.int64)
 
 
@@ -109,7 +111,8 @@ class TextModel(LinearModel):
         out = single.rows(learner.dtype)
         rank = self.class_index.rank if state.wide else TWO_CLASSES
         weights = WEIGHT_ONE if weight == 1.0 else np.array([weight])
-        monitor, mistakes = self.monitor, state.counts.item(1)
+        sparse = isinstance(state, SparseState)
+        monitor, mistakes = None if sparse else self.monitor, state.counts.item(1)
         with lock.write():
             rows, entered = columns.enter(tokens, 0, self.normalize, learner.dtype, out)
             if not entered:  # for want of capacity
@@ -149,7 +152,9 @@ class TextModel(LinearModel):
             with self.lock.write():
                 self.learner.forgetting.settle(state)
         certainty: NDArray[Any]
-        if self.has_variance and not state.covariance.size:
+        if isinstance(state, SparseState):
+            certainty = state.certainty(self.has_variance)[:count]
+        elif self.has_variance and not state.covariance.size:
             certainty = -state.table[1 : count + 1, 1, : state.used].min(axis=1)
         else:
             certainty = np.abs(self.learner.weights(state)[1 : count + 1]).max(axis=1)
@@ -209,14 +214,22 @@ class TextModel(LinearModel):
             )
         k = classes.index(label)
         with self.lock.read():
-            means, variances = self.weights(np.arange(self.columns.features))
-            weights: Floats = means[:, k]
-            spread = None if variances is None else variances[:, k]
+            features = np.arange(self.columns.features)
+            if isinstance(self.state, SparseState):  # all others have a weight of 0
+                met = self.state.features_of(int(np.argsort(self.labels)[k]))
+                features = met[met < self.columns.features]
+            parts = [
+                self.weights(features[begin : begin + FEATURES_AT_ONCE])
+                for begin in range(0, max(features.size, 1), FEATURES_AT_ONCE)
+            ]
+            weights: Floats = np.concatenate([means[:, k] for means, _ in parts])
+            spreads = [found[:, k] for _, found in parts if found is not None]
+            spread = np.concatenate(spreads) if spreads else None
             bound = weights if spread is None else lower_bound(weights, np.sqrt(spread))
             best = np.argsort(-bound, kind="stable")[: min(n, bound.size)]
             return [
                 FeatureWeight(
-                    self.columns.name(int(j)),
+                    self.columns.name(int(features[j])),
                     float(weights[j]),
                     None if spread is None else float(spread[j]),
                 )

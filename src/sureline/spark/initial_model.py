@@ -26,7 +26,8 @@ def initial_model(stage: Parameters, classes: NDArray[Any], features: int | None
     options = stage.given(TEXT)
     if stage.isSet("calibration"):
         options["calibration"] = online.calibration
-    return add_classes(TextClassifier(estimator=online, **options), classes)
+    texts = TextClassifier(estimator=online, class_storage="dense", **options)
+    return add_classes(texts, classes)
 
 
 def add_classes(classifier: Any, classes: NDArray[Any], features: int = 1) -> Any:
@@ -58,7 +59,7 @@ def _online_classifier(stage: Parameters) -> Any:
                 f"{RULE[parameter].name}; it has "
                 f"{', '.join(sorted(RULE[each].name for each in own)) or 'none of its own'}"
             )
-    return online.set_params(**given)
+    return online.set_params(class_storage="dense", **given)
 
 
 def _parameters_of(name: str) -> set[str]:

@@ -108,6 +108,7 @@ NOT_DISTRIBUTED = (
     "n_jobs",
     "class_weight",
     "drift",
+    "class_storage",
 )
 
 ONLINE: dict[str, Option] = {**declared(CovarianceOptions), **declared(OnlineOptions)}

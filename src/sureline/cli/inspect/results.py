@@ -28,6 +28,7 @@ STEERING = (
     "validation_fraction",
     "n_iter_no_change",
     "drift",
+    "class_storage",
 )
 
 

@@ -15,11 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sureline.errors import InvalidParameter
 from sureline.estimators.parallel.thread_pool import ThreadPool
+from sureline.estimators.validation import dense_learner
 from sureline.features.rows import Rows
 from sureline.model.learner import NEW, Examples, Floats, Learner, Turn
 from sureline.model.linear import LinearModel
 from sureline.model.merge.shards import ShardStates
 from sureline.model.predictions import Labels
+from sureline.model.sparse_state import SparseState
 from sureline.model.state import State
 
 M = TypeVar("M", bound=LinearModel)
@@ -110,6 +112,12 @@ class Shards(Generic[M]):
         if self.shards:
             return
         model, threads = self.model, self.pool.threads
+        model.learner = dense_learner(model.learner, model.owner)
+        if isinstance(model.state, SparseState):
+            raise InvalidParameter(
+                f"{model.owner}: the model has {model.labels.size:,} classes whose weights are "
+                f"sparse, and {threads} threads cannot share it; use fewer jobs"
+            )
         self._dealt = 0
         if not model.fitted:
             self._states = None

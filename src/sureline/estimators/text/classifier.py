@@ -58,9 +58,17 @@ from sureline.model.text import TextModel
 from sureline.options import TextLearningOptions, TextOptions
 
 # The parameters that what is learned depends on, besides those of the estimator.
-FIXED: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS, "calibration")
+FIXED: Callable[[Any], tuple[Any, ...]] = attrgetter(*OPTIONS, "calibration", "class_storage")
 # Parameters of the estimator that TextClassifier has itself.
-REPLACED = ("max_iter", "shuffle", "random_state", "n_jobs", "calibration", "drift")
+REPLACED = (
+    "max_iter",
+    "shuffle",
+    "random_state",
+    "n_jobs",
+    "calibration",
+    "drift",
+    "class_storage",
+)
 
 
 def default_estimator() -> OnlineClassifier:
@@ -101,7 +109,8 @@ class TextClassifier(
         "The online classifier that learns the weights. None is "
         "``AROWClassifier(r='auto', scheme='one-vs-rest')``; an estimator that is given has its "
         "own defaults, such as r=1 and scheme='sequential'. Its `max_iter`, `shuffle`, "
-        "`random_state`, `n_jobs`, `calibration` and `drift` are not used: these here are.",
+        "`random_state`, `n_jobs`, `calibration`, `drift` and `class_storage` are not used: these "
+        "here are.",
         positional=True,
     )
 
@@ -309,7 +318,7 @@ class TextClassifier(
         estimator = self.chosen_estimator()
         weighting = self.resolved_weighting(estimator)
         estimator.calibration = self.calibration if hasattr(estimator, "covariance") else None
-        estimator.drift = self.drift
+        estimator.drift, estimator.class_storage = self.drift, self.class_storage
         normalize = bool(self.normalize)
         learner = choose_learner(estimator, weighting, normalize, multilabel=multilabel)
         if estimator.early_stopping:

@@ -55,7 +55,8 @@ class TextFileMixin(FileMixin):
     ) -> Self:
         """The classifier whose file has these metadata and tensors; it may take so much memory."""
         # Files from before these existed.
-        older = {"weighting": None, "calibration": None, "drift": None, "threshold": "f1"}
+        dense = {"class_storage": "dense"}
+        older = {"weighting": None, "calibration": None, "drift": None, "threshold": "f1"} | dense
         parameters = {**older, **member(metadata, "parameters", dict)}
         classifier: Any = parameters_from_json(cls, parameters)
         with stored_parameters():
@@ -67,7 +68,7 @@ class TextFileMixin(FileMixin):
         kind = class_named(member(stored, "estimator", str))
         if not issubclass(kind, OnlineClassifier):
             raise ModelFileError(f"its weights are those of a {kind.__name__}")
-        estimator = parameters_from_json(kind, member(stored, "parameters", dict))
+        estimator = parameters_from_json(kind, {**dense, **member(stored, "parameters", dict)})
         normalize = bool(classifier.normalize)
         several = "label_sets" in stored
         with stored_parameters():

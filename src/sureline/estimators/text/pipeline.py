@@ -54,6 +54,8 @@ class TextPipeline:
         self._texts, self._named = texts, named
         self._y, self._weight, self._classes = y, weight, classes
         many = len(classes) if classes is not None else 2  # type: ignore[arg-type]
+        if many > model.learner.most_dense:
+            many = 2
         self.chunks = list(chunk_texts(texts, int(CHUNK_BYTES / (1.0 + many / 16.0))))
 
     def run(self, pool: ThreadPool | None = None) -> None:

@@ -53,7 +53,9 @@ from sureline.model.serialize.fields import (
     short,
     whole,
 )
+from sureline.model.serialize.pairs import SPARSE, pair_parts, pairs_from_parts
 from sureline.model.serialize.rows import differing_rows, may_grow, usual_row
+from sureline.model.sparse_state import SparseState
 from sureline.model.state import Layout, Places, State, first_fits, matrix_block, repeated
 
 BY_ROW = ("table", "stamps", "tallies")  # the tensors with a row for each feature
@@ -85,6 +87,8 @@ def state_parts(
     """
     if features is not None:
         state = state.trimmed(features)
+    if isinstance(state, SparseState):
+        return pair_parts(state)
     layout, used = state.layout, state.used
     fields = {
         **layout_fields(layout),
@@ -158,6 +162,8 @@ def state_from_parts(
     may take more than `limit_gb`, whatever limit the file names. Earlier versions kept a full
     covariance and its means in float32, too.
     """
+    if member({SPARSE: False, **fields}, SPARSE, bool):
+        return pairs_from_parts(layout, fields, tensors, limit_gb)
     written = layout
     if layout.covariance == "full" and fields.get("dtype") == "float32":
         written = replace(layout, dtype="float32")
