@@ -541,7 +541,12 @@ def test_a_stage_becomes_the_classifier_it_describes():
     )
     model = initial_model(stage, classes, None)
     assert model.get_params(deep=False) | {"estimator": None} == TextClassifier(
-        ngrams=(1, 1), chars=None, stop_words=["the"], features="hash", bits=10
+        ngrams=(1, 1),
+        chars=None,
+        stop_words=["the"],
+        features="hash",
+        bits=10,
+        class_storage="dense",
     ).get_params(deep=False)
     inside = model.estimator
     assert (inside.constraint, inside.confidence, inside.initial_variance) == ("variance", 0.8, 2.0)

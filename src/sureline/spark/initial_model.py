@@ -22,7 +22,7 @@ def initial_model(stage: Parameters, classes: NDArray[Any], features: int | None
     """
     online = _online_classifier(stage)
     if features is not None:
-        return add_classes(online, classes, features)
+        return add_classes(online.set_params(class_storage="dense"), classes, features)
     options = stage.given(TEXT)
     if stage.isSet("calibration"):
         options["calibration"] = online.calibration
@@ -59,7 +59,7 @@ def _online_classifier(stage: Parameters) -> Any:
                 f"{RULE[parameter].name}; it has "
                 f"{', '.join(sorted(RULE[each].name for each in own)) or 'none of its own'}"
             )
-    return online.set_params(class_storage="dense", **given)
+    return online.set_params(**given)
 
 
 def _parameters_of(name: str) -> set[str]:
