@@ -532,7 +532,7 @@ def test_everything_in_a_model_for_machines(model, run):
     assert (told["parameters"]["r"], told["texts"]["ngrams"]) == ("auto", [1, 2])
     # A text classifier decides about passes and their order, not the one inside it.
     assert told["parameters"].keys() == loaded.estimator_.get_params().keys() - {
-        *("max_iter", "shuffle", "random_state", "drift"),
+        *("max_iter", "shuffle", "random_state", "drift", "class_storage"),
         *("early_stopping", "validation_fraction", "n_iter_no_change"),
     }
     assert (told["texts"]["max_iter"], told["texts"]["shuffle"]) == (1, True)
