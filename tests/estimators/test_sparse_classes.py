@@ -273,3 +273,10 @@ def test_threads_that_copy_a_model_are_dense() -> None:
     with pytest.raises(InvalidParameter, match="fewer jobs"):
         AROWClassifier(n_jobs=2, class_storage="sparse").fit(X, y)
     assert not _is_sparse(AROWClassifier(n_jobs=2).fit(X, y))
+
+
+def test_ids_are_no_classes() -> None:
+    """For rows of numbers, scikit-learn warns."""
+    words = [f"w{k}" for k in range(60)]
+    with pytest.warns(UserWarning, match="60 different labels in 60 rows, such as 'w0', 'w1'"):
+        TextClassifier(random_state=0, max_iter=1).fit(words, words)

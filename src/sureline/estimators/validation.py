@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
@@ -20,6 +21,7 @@ from sureline.rules import BatchRule, Rule, batch_rules, rules
 
 R = TypeVar("R", bound=Rule | BatchRule)
 EVERY = 2**31  # competitors="all"
+FEW_LABELS = 50  # so many labels are never too many
 
 
 def choose_learner(
@@ -113,6 +115,18 @@ def choose_class_storage(
             "class; choose class_storage='auto' or 'dense', or leave that out"
         )
     return "dense" if reasons or compact else storage
+
+
+def warn_of_ids(classes: NDArray[Any], rows: int, owner: str) -> None:
+    """Warn of labels most of which label one row alone, as ids do."""
+    if classes.size > FEW_LABELS and 2 * classes.size > rows:
+        first, second, third = map(show, classes[:3].tolist())
+        warnings.warn(
+            f"{owner}.fit: there are {classes.size:,} different labels in {rows:,} rows, such as "
+            f"{first}, {second} and {third}: they seem to be ids, not classes",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def dense_learner(learner: Learner, owner: str) -> Learner:

@@ -49,6 +49,7 @@ from sureline.estimators.validation import (
     choose_learner,
     fit_weights,
     stream_weights,
+    warn_of_ids,
 )
 from sureline.features.tokenizer import CHUNK_BYTES
 from sureline.model.drift import watch
@@ -170,6 +171,7 @@ class TextClassifier(
             weight = stream_weights(estimator, model.learner.rule, classes, weight)
         else:
             weight = fit_weights(estimator, model.learner.rule, classes, y, weight)
+            warn_of_ids(classes, len(texts), "TextClassifier")
         rng = check_random_state(self.random_state)
         with (
             self._lock.learning,
