@@ -100,7 +100,7 @@ def test_python_refuses_what_is_not_allowed(group, option):
     X = TEXTS if texts else [[float(i % 2), 1.0] for i in range(40)]
     with pytest.raises(ValueError, match=r".") as caught:
         owner(**{option.name: wrong}).fit(X, LABELS)
-    if option.name in ("random_state", "class_weight"):  # checked where they are used
+    if option.name in ("random_state", "class_weight", "columns"):  # checked where they are used
         return
     expected = f"{owner.__name__}: {option.name} must be {option.allowed}, got {wrong!r}"
     assert str(caught.value) == expected
@@ -137,7 +137,7 @@ def test_all_defaults_are_allowed():
 @walk(EVERY)
 def test_the_option_is_kept_in_the_model_file(group, option, tmp_path):
     owner, _ = OWNERS[group]
-    value = another(option)
+    value = {"text": "text", "sender": "category"} if option.name == "columns" else another(option)
     given = {option.name: value}
     if option.name == "class_weight":
         given = {"class_weight": {"spam": 2.0}}
@@ -146,7 +146,11 @@ def test_the_option_is_kept_in_the_model_file(group, option, tmp_path):
     if owner is AROWClassifier:
         X: Any = [[float(i % 4 < 2), 1.0] for i in range(40)]
     else:
-        X = TEXTS
+        X = (
+            [{"text": text, "sender": "me"} for text in TEXTS]
+            if option.name == "columns"
+            else TEXTS
+        )
     if owner is TextFeatures:
         given.pop("shuffle", None)
     model = owner(**given).fit(X, LABELS)
@@ -181,7 +185,7 @@ def test_the_command_line_has_the_flag_with_its_default_and_its_sentence(group, 
 def test_what_has_no_flag_is_set_by_name():
     known = settable(rules()["arow"])
     not_for_streams = {"early_stopping", "validation_fraction", "n_iter_no_change"}
-    flags = {option.name for _, option in FLAGGED}
+    flags = {"columns"} | {option.name for _, option in FLAGGED}
     for group, option in EVERY:
         if group is not options.TextFeaturesOptions and option.flag is None:
             assert (option.name in known) == (option.name not in not_for_streams | flags)

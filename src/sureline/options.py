@@ -192,6 +192,15 @@ class TextFeaturesOptions(FeatureOptions):
 class TextOptions(FeatureOptions):
     """How `TextClassifier` reads texts."""
 
+    columns: Mapping[str, str] | None = option(
+        None,
+        "The columns of a table and what they hold: 'text', 'category' or 'number' by name, such "
+        "as ``{'subject': 'text', 'sender': 'category', 'amount': 'number'}``. X is then a "
+        "DataFrame of pandas or Polars, an Arrow table or a list of dictionaries.",
+        none="X holds texts; of a table, the kinds of columns are inferred from the first rows "
+        "that are learned, and `columns_` has them.",
+    )
+
     weighting: Literal["auto", "idf", "nb"] | None = option(
         "auto",
         "How counts of texts weight the features. 'nb': naive Bayes determines, for each class, "

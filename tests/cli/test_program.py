@@ -139,7 +139,7 @@ def test_no_option_without_a_value_is_shown_with_one(command):
 @pytest.mark.parametrize(
     ("words", "option"),
     [
-        ("train x.csv -o m --text a --text b", "--text"),
+        ("predict m x.csv --text a --text b", "--text"),
         ("evaluate m x.csv --label=a --label=b", "--label"),
         ("train x.csv -o m -o n", "--output"),
         ("explain m text --top 1 --top 2", "--top"),
@@ -150,10 +150,13 @@ def test_an_option_that_is_given_twice_does_not_lose_a_value(words, option, caps
     assert capsys.readouterr().err.startswith(f"sureline: {option} was given more than once; ")
 
 
-def test_several_columns_of_texts_are_not_yet_read(capsys):
-    assert main(["train", "x.csv", "-o", "m", "--text", "a", "--text", "b"]) == 2
-    said = capsys.readouterr().err
-    assert "the texts must be in one column, so join the columns first" in said
+@pytest.mark.parametrize("command", ["compare", "tune", "audit"])
+def test_commands_that_read_one_column_refuse_several(command, capsys, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,label\nx,y,0\nz,w,1\n")
+    assert main([command, str(path), "--text", "a", "--text", "b"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--text was given 2 times, but this command reads one column of texts" in said
 
 
 def test_help_shows_few_options_again_after_all_were_shown():

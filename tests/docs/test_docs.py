@@ -29,6 +29,7 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/quickstart.md",
+    "docs/tables.md",
     "docs/text.md",
     "docs/weighting.md",
     "docs/serve.md",

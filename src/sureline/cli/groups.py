@@ -30,7 +30,7 @@ FLAGS = {
     for options in (TextOptions, TextLearningOptions, OnlineOptions)
     for name, option in declared(options).items()
     if option.flag is not None
-} | {"estimator": "--rule"}
+} | {"estimator": "--rule", "columns": "--text"}
 
 
 def any_of(words: Sequence[str]) -> str:

@@ -81,7 +81,7 @@ def _check_once(given: list[Any]) -> None:
             continue
         name, remedy = option.opts[0], "give it once"
         if name == "--text":
-            remedy = "the texts must be in one column, so join the columns first"
+            remedy = "a model of several columns knows which they are, so leave it out"
         raise InvalidParameter(f"{name} was given more than once; {remedy}")
 
 

@@ -54,7 +54,7 @@ def find_ids(counts: Counter[Any], column: str | None, complete: bool, many: boo
 
 def find_header(batch: Batch, text_name: str | None, label_name: str | None) -> str | None:
     """A warning of a row that repeats the header, or None."""
-    if batch.text is None or batch.label is None or label_name is None:
+    if batch.text is None or batch.label is None or None in (text_name, label_name):
         return None
     if is_list(batch.label.type):
         return None

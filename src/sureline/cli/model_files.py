@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from sureline.cli.controls import show_label
 from sureline.cli.groups import Given
-from sureline.errors import ModelFileError
+from sureline.cli.options import FileOptions
+from sureline.data import as_text
+from sureline.data.table import TEXT
+from sureline.errors import InvalidParameter, ModelFileError
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.file import restore
 from sureline.estimators.validation import settings_of
@@ -62,6 +66,47 @@ def is_multilabel(loaded: Any) -> bool:
     """Whether a model predicts any number of labels per row."""
     learner = getattr(getattr(loaded, "model_", None), "learner", None)
     return bool(getattr(learner, "multilabel", False))
+
+
+def reader_arguments(reading: FileOptions, notes: dict[str, Any], model: Any) -> dict[str, Any]:
+    """How files are read for a model, which knows the columns that it was trained on."""
+    given = reading.arguments(columns_of(notes))
+    columns = getattr(model, "columns_", None)
+    if columns is None:
+        if given.get("columns") is not None:
+            raise InvalidParameter(
+                "the model reads texts alone; leave out what names several columns"
+            )
+        return given
+    named = given.get("columns") or ({} if given.get("text") is None else {given["text"]: TEXT})
+    if named and dict(named) != columns:
+        words = ", ".join(f"{name} ({kind})" for name, kind in columns.items())
+        raise InvalidParameter(
+            f"the model reads the columns {words}, which are found by name; leave out --text"
+        )
+    if list(columns.values()) == [TEXT]:
+        return {**given, "text": next(iter(columns))}
+    return {**given, "text": None, "columns": columns}
+
+
+def parse_rows(model: Any, strings: Sequence[str], what: str) -> Any:
+    """Texts given on the command line; of several columns, JSON objects."""
+    columns = getattr(model, "columns_", None)
+    if columns is None or list(columns.values()) == [TEXT]:
+        return as_text(list(strings))
+    rows = list[Any]()
+    for each in strings:
+        try:
+            rows.append(json.loads(each))
+        except ValueError:
+            rows.append(None)
+        if not isinstance(rows[-1], dict):
+            example = json.dumps(dict.fromkeys(columns, "..."))
+            raise InvalidParameter(
+                f"the model reads several columns, so {what} is a JSON object such as {example}, "
+                f"got {each[:40]!r}"
+            )
+    return model.as_input(rows)
 
 
 def describe_model(model: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from sureline.cli.groups import Declared, Given, any_of, flag
 from sureline.cli.values import write_value
 from sureline.data.formats import FORMATS
 from sureline.data.read_options import EXPANSION_LIMIT, LABEL_TYPES, ROW_LIMIT_MB
+from sureline.errors import InvalidParameter
 from sureline.options import OnlineOptions, TextLearningOptions, TextOptions
 
 # The headings of the help page.
@@ -104,6 +105,8 @@ class FileOptions:
         """
         given = dataclasses.asdict(self)
         given.pop("many_labels", None)  # for commands that learn, not for the reader
+        if isinstance(given.get("text"), list):
+            given["text"] = self.one_text(given["text"])
         named = any(given.get(name) is not None for name in ("text", "label", "header"))
         if "label_separator" in given and given["label_separator"] is None:
             given["label_separator"] = (columns or {}).get("label_separator")
@@ -111,6 +114,15 @@ class FileOptions:
             if given.get(name) is None:
                 given[name] = (columns or {}).get(name)
         return given
+
+    def one_text(self, names: list[str]) -> str | None:
+        """The only column of texts; the commands that take several have them as a table."""
+        if len(names) > 1:
+            raise InvalidParameter(
+                f"--text was given {len(names)} times, but this command reads one column of texts; "
+                "sureline train learns from several"
+            )
+        return names[0] if names else None
 
     @property
     def words(self) -> list[str]:
@@ -120,6 +132,8 @@ class FileOptions:
             name, value = field.name.replace("_", "-"), getattr(self, field.name)
             if isinstance(value, bool) and value != field.default:
                 made.append(f"--{name}" if value else f"--no-{name}")
+            elif isinstance(value, list):
+                made += [word for each in value for word in (f"--{name}", each)]
             elif value != field.default:
                 made += [field.metadata["name"], write_value(value)]
         return made
@@ -129,7 +143,7 @@ class FileOptions:
 class LabelledRows(FileOptions):
     """Labelled rows."""
 
-    text: str | None = flag("--text COL", f'{TEXT_COLUMN} Default: "text".')
+    text: list[str] | None = flag("--text COL", f'{TEXT_COLUMN} Default: "text".')
     label: str | None = flag("--label COL", f'{LABEL_COLUMN} Default: "label".')
 
 
@@ -160,6 +174,44 @@ class LabelledInput(LabelledRows):
         False,
         hidden=True,
     )
+
+
+@dataclass(frozen=True)
+class TrainingInput(LabelledInput):
+    """Labelled rows to learn from, which may have several columns."""
+
+    text: list[str] | None = flag(
+        "--text COL", f'{TEXT_COLUMN} Default: "text". May be repeated: --text A --text B.'
+    )
+    category: list[str] | None = flag(
+        "--category COL", "A column of categories, such as senders; may be repeated."
+    )
+    number: list[str] | None = flag("--number COL", "A column of numbers; may be repeated.")
+
+    @property
+    def table(self) -> dict[str, str] | None:
+        """The kinds of columns by name; None where texts alone are read, from one column."""
+        kinds = {"text": self.text, "category": self.category, "number": self.number}
+        pairs = [(name, kind) for kind, names in kinds.items() for name in names or ()]
+        if not pairs or [kind for _, kind in pairs] == ["text"]:
+            return None
+        for number, (name, kind) in enumerate(pairs):
+            for other, earlier in pairs[:number]:
+                if other == name:
+                    raise InvalidParameter(
+                        f"the column {name!r} was given by --{earlier} and by --{kind}; a column "
+                        "has one kind, so give it once"
+                    )
+        return dict(pairs)
+
+    def arguments(self, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The options as the reader takes them."""
+        table = self.table
+        alone = self if table is None else dataclasses.replace(self, text=None)
+        given = super(TrainingInput, alone).arguments(columns)
+        for name in ("category", "number"):
+            del given[name]
+        return given if table is None else {**given, "text": None, "columns": table}
 
 
 @dataclass(frozen=True)

@@ -156,3 +156,14 @@ def rows_not_utf8(array: pa.Array) -> list[int]:
         except UnicodeDecodeError:
             bad.append(row)
     return bad
+
+
+def with_valid_utf8(array: pa.LargeStringArray) -> pa.LargeStringArray:
+    """The strings, empty where they are not valid UTF-8."""
+    bad = rows_not_utf8(array)
+    if not bad:
+        return array
+    good = np.ones(len(array), np.bool_)
+    good[bad] = False
+    values = array.cast(pa.large_binary())
+    return pc.if_else(pa.array(good), values, b"").cast(pa.large_string())

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sureline.data.arrow_arrays import count_bytes, is_list, string_offsets
+from sureline.data.table import text_offsets
 
 # The memory of a row besides its texts and features: offsets, label, weight, position.
 _ROW_BYTES = 32
@@ -173,7 +174,7 @@ class Batch:
         """About how much memory each row takes; the same however the rows are batched."""
         sizes = np.full(len(self), _ROW_BYTES, np.int64)
         if self.text is not None:
-            sizes += np.diff(string_offsets(self.text))
+            sizes += np.diff(text_offsets(self.text))
         if self.matrix is not None:
             sizes += np.diff(self.matrix.indptr) * _FEATURE_BYTES
         if self.named_features is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sureline.data.read_options import ReadOptions
+from sureline.data.read_options import COLUMN, ReadOptions
 from sureline.errors import DataError, InvalidParameter, show
 
 _SHOWN = 20
@@ -27,9 +27,9 @@ class SelectedColumns:
         return [column for column in range(len(self.names)) if column not in used]
 
     @property
-    def text_name(self) -> str:
-        """The name of the text column."""
-        return self.names[self.roles["text"]]
+    def text_name(self) -> str | None:
+        """The name of the text column; None of a table."""
+        return self.names[self.roles["text"]] if "text" in self.roles else None
 
     @property
     def label_name(self) -> str | None:
@@ -59,9 +59,13 @@ def select_columns(
     found = {
         role: _find(file, names, column, role, hint) for role, column in options.columns.items()
     }
-    text = found["text"]
-    if found.get("label") == text:
-        raise InvalidParameter(f"column {names[text]!r} of {file} cannot be both text and label")
+    label = found.get("label")
+    for role, column in found.items():
+        if column == label and role != "label" and role != "weight":
+            kind = "learned from" if options.table else "text"
+            raise InvalidParameter(
+                f"column {names[column]!r} of {file} cannot be both {kind} and label"
+            )
     return SelectedColumns(list(names), found)
 
 
@@ -75,7 +79,9 @@ def has_header(first: Sequence[str], options: ReadOptions) -> bool:
     if list(first) == [str(number) for number in range(len(first))]:
         return True
     # Positions alone: the first line is a header if it has the default names there.
-    defaults = {int(at): role for role, at in columns.items() if role != "weight"}
+    defaults = {int(at): role for role, at in columns.items() if role in ("text", "label")}
+    if not defaults:
+        return False
     return all(at < len(first) and first[at].lower() == role for at, role in defaults.items())
 
 
@@ -95,10 +101,10 @@ def _find(file: str, names: Sequence[str], column: str | int, role: str, hint: s
             )
     if _is_position(column) and int(column) < len(names):
         return int(column)
+    remedy = f"; name the {role} column ({role}=...){hint}"
+    if role.startswith(COLUMN):
+        remedy = ""
     shown = ", ".join(repr(name) for name in names[:_SHOWN])
     if len(names) > _SHOWN:
         shown += f" and {len(names) - _SHOWN} more"
-    raise DataError(
-        f"{file} has no column {show(column)}; its columns are {shown}; name the {role} column "
-        f"({role}=...){hint}"
-    )
+    raise DataError(f"{file} has no column {show(column)}; its columns are {shown}{remedy}")

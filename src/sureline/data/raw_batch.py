@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,11 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sureline.data.arrow_arrays import is_list, is_string, null_mask, rows_not_utf8, split_strings
+from sureline.data.arrow_arrays import (
+    is_list,
+    is_string,
+    null_mask,
+    rows_not_utf8,
+    split_strings,
+    with_valid_utf8,
+)
 from sureline.data.bad_rows import BadRows
 from sureline.data.batch import Batch
 from sureline.data.columns import SelectedColumns
-from sureline.data.read_options import ReadOptions
+from sureline.data.read_options import COLUMN, ReadOptions
+from sureline.data.table import as_column, as_struct, is_table
 
 NAME_ENCODING = "name the encoding of the file (encoding='latin-1')"
 
@@ -81,6 +90,18 @@ class RowErrors:
                 at if row_of is None else row_of[at], f"{what} is not valid {encoding}", remedy
             )
 
+    def read_table(self, arrays: Mapping[str, Any]) -> pa.StructArray:
+        """The columns of a table by role; notes the rows whose values are not of their kind."""
+        made = list[pa.Array]()
+        for name, kind in self.options.table:
+            array = arrays[f"{COLUMN}{name}"]
+            if isinstance(array, pa.Array) and is_string(array.type):
+                array = array.cast(pa.large_string())
+                self.check_utf8(array, f"the column {name!r}")
+                array = with_valid_utf8(array)
+            made.append(as_column(array, name, kind, self.add))
+        return as_struct(made, dict(self.options.table))
+
     def check_label(self, array: pa.Array | None) -> None:
         """Note the rows whose label is null, NaN, empty or not valid text."""
         if array is None:
@@ -137,7 +158,8 @@ class RowErrors:
         unit: str = "line",
     ) -> RawBatch:
         """The rows without the bad ones, which are counted; or the error of the first of them."""
-        self.check_text(rows.text, "text")
+        if rows.text is None or not is_table(rows.text):
+            self.check_text(rows.text, "text")
         separator, label = self.options.label_separator, rows.label
         split = separator is not None and label is not None and is_string(label.type)
         if split:

@@ -12,6 +12,7 @@ ROW_LIMIT_MB = 16.0
 # How many times its size a file may expand that is not read as a stream; so much it may always.
 EXPANSION_LIMIT = 100.0
 ALLOWANCE = 256 * 2**20
+COLUMN = "column "  # begins the role of a column of a table
 LABEL_TYPES = ("auto", "text", "int", "float", "bool")
 
 
@@ -22,6 +23,7 @@ class ReadOptions:
     text: str | int = "text"
     label: str | int = "label"
     weight: str | int | None = None
+    table: tuple[tuple[str, str], ...] = ()  # names and kinds of the columns of a table
     header: bool | None = None
     delimiter: str | None = None
     quotes: bool = True
@@ -60,8 +62,10 @@ class ReadOptions:
 
     @property
     def columns(self) -> dict[str, str | int]:
-        """The columns to read, by their role: text, label, weight."""
-        columns = {"text": self.text}
+        """The columns to read, by their role: text or those of a table, label, weight."""
+        columns: dict[str, str | int] = {"text": self.text}
+        if self.table:
+            columns = {f"{COLUMN}{name}": name for name, _ in self.table}
         if self.labelled:
             columns["label"] = self.label
         if self.weight is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -73,6 +73,9 @@ class Reader:
         How many times its size a Parquet file, or an Arrow file that is compressed as a whole, may
         expand; a file that expands to more is an error. 256 MB are always allowed. Other files are
         read as a stream, whatever they expand to.
+    columns : dict, default=None
+        The columns of a table, ``"text"``, ``"category"`` or ``"number"`` by name, instead of one
+        column of texts: `Batch.text` is then an array of structs.
 
     Attributes
     ----------
@@ -119,6 +122,7 @@ class Reader:
         batch_bytes: int = 2**20,
         row_limit_mb: float = ROW_LIMIT_MB,
         expansion_limit: float = EXPANSION_LIMIT,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         if format is not None and format not in FORMATS:
             raise InvalidParameter(
@@ -141,6 +145,7 @@ class Reader:
             batch_bytes=batch_bytes,
             row_limit_mb=row_limit_mb,
             expansion_limit=expansion_limit,
+            table=tuple((columns or {}).items()),
         )
         self.files = find_files(inputs)
         self.format = format
@@ -246,6 +251,11 @@ class Reader:
                 head = head.decode(options.encoding, "replace").encode("utf-8", "replace")
             names = [column for column in options.columns.values() if isinstance(column, str)]
             found = detect_format(stream.name, head, names, stream.member)
+        if options.table and not found.has_columns:
+            raise DataError(
+                f"{stream.name} is in the format {found.name}, which has no columns; give CSV, "
+                "TSV, JSONL, Parquet or Arrow, or read texts alone"
+            )
         if options.weight is not None and not found.has_columns:
             raise DataError(
                 f"{stream.name} is in the format {found.name}, which has no columns: weights "

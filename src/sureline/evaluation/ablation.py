@@ -93,7 +93,12 @@ def feature_ablation(
                 "feature_ablation: the features of texts are grouped by kind; leave out groups, or "
                 "give a matrix made by TextFeatures"
             )
-        options = {name: getattr(model, name) for name in OPTIONS if name != "weighting"}
+        if model.columns is not None:
+            raise InvalidParameter(
+                "feature_ablation takes texts, not tables; leave out the columns of the classifier"
+            )
+        left_out = ("weighting", "columns")  # TextFeatures counts texts in its own way
+        options = {name: getattr(model, name) for name in OPTIONS if name not in left_out}
         features = TextFeatures(**options).fit(X)
         groups, scaled = text_feature_groups(features), bool(model.normalize)
         X = features.transform(X)

@@ -29,8 +29,7 @@ class Names(arguments.Names):
         """The name of a feature; character n-grams are in angle quotes."""
         start = int(self.ends[number - 1]) if number else 0
         raw = self.letters[max(start, 0) : max(int(self.ends[number]), 0)].tobytes()
-        text = raw.decode("utf-8", errors="replace")
-        return f"‹{text[1:]}›" if raw[:1] == bytes([CHARACTERS]) else text
+        return spelled(raw.decode("utf-8", errors="replace"))
 
     def reserved(self, tokens: TokenizedTexts, first: int, named: int, letters: int) -> Names:
         """The same with capacity for one text's features, and likely for those of all after it.
@@ -38,8 +37,10 @@ class Names(arguments.Names):
         There are `named` names of `letters` bytes so far.
         """
         begin, behind, stop = tokens.indptr[[first, first + 1, -1]].tolist()
-        next_text = behind - begin + int(np.abs(tokens.lengths[begin:behind]).sum())
-        usual = 2 + (2 * letters // named if named else 16)
+        prefix = int(np.diff(tokens.prefix_ends, prepend=0).max(initial=0))
+        features = behind - begin
+        next_text = features * (1 + prefix) + int(np.abs(tokens.lengths[begin:behind]).sum())
+        usual = 2 + (2 * letters // named if named else 16 + prefix)
         return Names(
             grow(self.ends, named + stop - begin),
             grow(self.letters, letters + max(next_text, usual * (stop - begin))),
@@ -86,6 +87,12 @@ class Names(arguments.Names):
         ends = np.concatenate([[0], self.ends]).astype(np.int32)
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(self.letters))]
         return pa.Array.from_buffers(pa.binary(), self.ends.size, buffers)
+
+
+def spelled(name: str) -> str:
+    """A name as people read it: what follows a byte 1, characters, is put in angle quotes."""
+    before, mark, characters = name.partition(chr(CHARACTERS))
+    return f"{before}‹{characters}›" if mark else name
 
 
 def grow(array: NDArray[Any], size: int) -> NDArray[Any]:

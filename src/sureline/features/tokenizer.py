@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.data import NamedFeatures
+from sureline.data import NamedFeatures, as_text
 from sureline.data.surrogates import has_surrogates, replace_surrogates
+from sureline.data.table import is_table, table_offsets
 from sureline.errors import InvalidParameter
 from sureline.features.rows import Rows, cut
 from sureline.features.unicode_tables import VERSION, characters
@@ -28,6 +29,7 @@ from sureline.kernels.text.tokenizer import BINARY, BLOCK, COUNTS, FILL_STOPS, L
 from sureline.options import LONGEST
 
 VERSIONS = (VERSION, 2)  # of the scheme, that can be read
+TABLE_VERSION = 3  # that of rows of several columns
 UNSPACED = (1, 3)  # characters of words in scripts that are written without spaces
 COUNTING = {"binary": BINARY, "counts": COUNTS, "log": LOG}
 # Texts are read in chunks of about this many bytes, so that their tokens stay in the cache.
@@ -36,6 +38,7 @@ SHORT = 2**10  # the buffers for single texts take at least so many bytes
 NO_OFFSETS = np.zeros(1, np.int64)
 NO_TEXT, NO_VALUES = np.zeros(0, np.uint8), np.zeros(0, np.float32)
 NO_SPANS = np.zeros((0, 4), np.int64)
+NO_COLUMNS = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.int64)
 NO_NAMED = NamedValues(NO_OFFSETS, NO_TEXT, NO_OFFSETS, NO_VALUES)  # texts and nothing besides
 
 
@@ -50,6 +53,14 @@ class TokenizedTexts(Tokens):
     def __len__(self) -> int:
         """The number of texts."""
         return self.indptr.size - 1
+
+    def prefix(self, feature: int) -> str:
+        """What stands before the name of a feature of the first row: its column, if any."""
+        if not self.parts.size:
+            return ""
+        ends = [0, *self.prefix_ends.tolist()]
+        column = int(np.searchsorted(self.parts[1 : len(ends)], feature, side="right"))
+        return self.prefixes[ends[column] : ends[column + 1]].tobytes().decode()
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,7 @@ class Tokenizer:
         )
         return buffers.tokens(offsets.size, buffers.arrays.spans[: 4 * words].reshape(-1, 4))
 
-    def read_one(self, text: str) -> SingleText:
+    def read_one(self, text: Any) -> Any:
         """The features of one text, in the thread's buffers, without the spans of its words."""
         try:
             raw = text.encode()
@@ -134,6 +145,29 @@ class Tokenizer:
         single.offsets[1] = size
         single.read()
         return single
+
+    def as_rows(self, X: Any) -> pa.Array:
+        """Texts, or rows of this tokenizer's columns, as an Arrow array."""
+        return as_text(X)
+
+    def places(self, row: pa.Array) -> tuple[str, dict[str, tuple[tuple[int, int], ...]]]:
+        """One text as it is shown, and where in it each n-gram of words is, in characters."""
+        text = row[0].as_py()
+        if self.ngrams is None:
+            return text, {}
+        at = np.cumsum(np.frombuffer(text.encode(), np.uint8) & 0xC0 != 0x80)
+        at = np.concatenate([[0], at])
+        tokens = self.read(row)
+        spans, low = tokens.spans, tokens.low
+        places = dict[str, list[tuple[int, int]]]()
+        for i in range(len(spans)):
+            for n in range(self.ngrams[0], self.ngrams[1] + 1):
+                last = i + n - 1
+                if last < len(spans):
+                    name = low[spans[i, 0] : spans[last, 1]].tobytes().decode()
+                    where = int(at[spans[i, 2]]), int(at[spans[last, 3]])
+                    places.setdefault(name, []).append(where)
+        return text, {name: tuple(several) for name, several in places.items()}
 
     @property
     def rules(self) -> TokenRules:
@@ -271,7 +305,7 @@ class TokenizerBuffers:
         """The texts in the buffers: `size` offsets, and the word spans of the last text."""
         own = self.arrays
         features = own.indptr[:size], own.keys, own.values, own.starts, own.lengths
-        return TokenizedTexts(*features, own.low, spans)
+        return TokenizedTexts(*features, own.low, spans, *NO_COLUMNS)
 
     def reserve(self, texts: int, low: int, words: int, features: int, distinct: int) -> None:
         """Enlarge the buffers, or shrink those of an unusually large text."""
@@ -301,6 +335,11 @@ class _ThreadBuffers(local):
 _THREAD = _ThreadBuffers()
 
 
+def thread_buffers() -> TokenizerBuffers:
+    """The buffers of the thread that calls."""
+    return _THREAD.buffers
+
+
 def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
     """The array, or a new one where it is too small or far too large."""
     if size <= array.shape[0] <= 64 * max(size, 2**16):
@@ -310,7 +349,7 @@ def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 def chunk_texts(texts: pa.LargeStringArray, limit: int = CHUNK_BYTES) -> Iterator[slice]:
     """Chunks of consecutive texts with about `limit` bytes each, at least one text."""
-    return cut(text_buffers(texts)[0], limit)
+    return cut(table_offsets(texts) if is_table(texts) else text_buffers(texts)[0], limit)
 
 
 def text_buffers(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sureline.errors import ModelFileError
 from sureline.features.names import Names, grow
 from sureline.features.rows import Rows
-from sureline.features.tokenizer import TokenizedTexts
+from sureline.features.tokenizer import NO_COLUMNS, TokenizedTexts
 from sureline.kernels.text.arguments import VocabularyArrays
 from sureline.kernels.text.vocabulary import COUNT_TAKEN, ENLARGE, ENTER_ROWS, LOOK_UP_ROWS, PRUNE
 from sureline.kernels.text.vocabulary_merge import LIST_KEYS
@@ -172,6 +172,7 @@ class Vocabulary:
             empty.astype(np.int32),
             empty.astype(np.uint8),
             empty.reshape(0, 4),
+            *NO_COLUMNS,
         )
         columns = self.look_up(tokens, False, "float32", features).indices
         return np.where(columns == features, -1, columns)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sureline.data import as_text
 from sureline.errors import InvalidParameter, show
 from sureline.features.compact_vocabulary import NAMELESS
 from sureline.features.hashing import Hashing
@@ -100,7 +99,7 @@ class TextModel(LinearModel):
 
     # -- one text ------------------------------------------------------------------------------
 
-    def learn_one(self, text: str, code: NDArray[np.int64], weight: float) -> None:
+    def learn_one(self, text: Any, code: NDArray[np.int64], weight: float) -> None:
         """Learn one text of the class in column ``code[0]``."""
         columns, learner, lock = self.columns, self.learner, self.lock
         single = self.tokenizer.read_one(text)
@@ -124,7 +123,7 @@ class TextModel(LinearModel):
         if columns.full:
             self.prune()
 
-    def predict_one(self, text: str) -> Any:
+    def predict_one(self, text: Any) -> Any:
         """The label of one text: the class of the highest mean score."""
         with self.lock.read():
             single, index = self.tokenizer.read_one(text), self.class_index
@@ -183,14 +182,17 @@ class TextModel(LinearModel):
 
     # -- explanations --------------------------------------------------------------------------
 
-    def explain(self, text: str, top: int) -> Explanation:
-        """What each feature of a text adds to each class's score; `top` of them are listed."""
-        texts = as_text([text])
+    def explain(self, text: Any, top: int) -> Explanation:
+        """What each feature of a text adds to each class's score; `top` of them are listed.
+
+        A row of several columns is a dictionary.
+        """
+        row = self.tokenizer.as_rows([text])
         with self.lock.read():
-            tokens = self.tokenizer.read(texts)
-            places = _places(texts[0].as_py(), tokens, self.tokenizer)
+            shown, places = self.tokenizer.places(row)
+            tokens = self.tokenizer.read(row)
             names = self._spelled(tokens)
-            return explain_row(self, self.rows(tokens), names, top, text, places)
+            return explain_row(self, self.rows(tokens), names, top, shown, places)
 
     def _spelled(self, tokens: TokenizedTexts) -> list[str]:
         """The names of one text's features, as the text has them, without those left out."""
@@ -200,7 +202,7 @@ class TextModel(LinearModel):
         for k in np.flatnonzero((found >= 0) | (not left_out)).tolist():
             start, length = int(tokens.starts[k]), int(tokens.lengths[k])
             word = tokens.low[start : start + abs(length)].tobytes().decode()
-            names.append(f"‹{word}›" if length < 0 else word)
+            names.append(tokens.prefix(k) + (f"‹{word}›" if length < 0 else word))
         return names
 
     def top_features(self, label: Any, n: int) -> list[FeatureWeight]:
@@ -235,23 +237,3 @@ class TextModel(LinearModel):
                 )
                 for j in best
             ]
-
-
-def _places(
-    text: str, tokens: TokenizedTexts, tokenizer: Tokenizer
-) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Where in a text each n-gram of words occurs, counted in characters."""
-    if tokenizer.ngrams is None:
-        return {}
-    at = np.cumsum(np.frombuffer(text.encode(), np.uint8) & 0xC0 != 0x80)
-    at = np.concatenate([[0], at])
-    spans, low = tokens.spans, tokens.low
-    places = dict[str, list[tuple[int, int]]]()
-    for i in range(len(spans)):
-        for n in range(tokenizer.ngrams[0], tokenizer.ngrams[1] + 1):
-            last = i + n - 1
-            if last < len(spans):
-                name = low[spans[i, 0] : spans[last, 1]].tobytes().decode()
-                where = int(at[spans[i, 2]]), int(at[spans[last, 3]])
-                places.setdefault(name, []).append(where)
-    return {name: tuple(several) for name, several in places.items()}

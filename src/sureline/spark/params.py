@@ -109,6 +109,7 @@ NOT_DISTRIBUTED = (
     "class_weight",
     "drift",
     "class_storage",
+    "columns",
 )
 
 ONLINE: dict[str, Option] = {**declared(CovarianceOptions), **declared(OnlineOptions)}
@@ -121,7 +122,11 @@ RULE: dict[str, Any] = {
         if name not in (*ELSEWHERE, *NOT_DISTRIBUTED)
     },
 }
-TEXT: dict[str, Any] = {name: _of_option(option) for name, option in declared(TextOptions).items()}
+TEXT: dict[str, Any] = {
+    name: _of_option(option)
+    for name, option in declared(TextOptions).items()
+    if name not in NOT_DISTRIBUTED
+}
 
 
 def with_accessors(cls: C) -> C:

@@ -41,7 +41,7 @@ def evaluate(
     from pathlib import Path
     from time import perf_counter
 
-    from sureline.cli.model_files import columns_of, is_multilabel, open_model
+    from sureline.cli.model_files import is_multilabel, open_model, reader_arguments
     from sureline.cli.screen import print_json, rate_line, show, warn_of_bad_rows
     from sureline.data import Reader
     from sureline.estimators.stream import predict_batch
@@ -51,7 +51,7 @@ def evaluate(
     begun, aside = perf_counter(), 0.0  # the report is no part of the rate
     loaded, notes = open_model(model, memory)
     # Labels as written: what is no label of the model must be counted, not be an error.
-    arguments, several = reading.arguments(columns_of(notes)), is_multilabel(loaded)
+    arguments, several = reader_arguments(reading, notes, loaded), is_multilabel(loaded)
     if several and report is not None:
         raise InvalidParameter(
             "--report shows models of one label per row, and this one predicts several; leave it "

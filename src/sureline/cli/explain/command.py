@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,10 +47,15 @@ def explain(
         text = sys.stdin.read().removesuffix("\n")
 
     from sureline.cli.explain.results import find_reasons
-    from sureline.cli.model_files import open_model
+    from sureline.cli.model_files import open_model, parse_rows
 
     loaded, _ = open_model(model, memory)
-    results = find_reasons(loaded, text, label, top)
+    row: Any = text
+    if getattr(loaded, "columns_", None) is not None:
+        row = parse_rows(loaded, [text], "the text")[0].as_py()
+        if isinstance(row, str):
+            row = {next(iter(loaded.columns_)): row}
+    results = find_reasons(loaded, row, label, top)
 
     from sureline.cli.screen import has_colour, print_json, show
 

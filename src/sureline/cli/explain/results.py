@@ -37,14 +37,17 @@ class Piece:
     unsure: bool = False
 
 
-def find_reasons(model: Any, text: str, label: str | None, top: int) -> dict[str, Any]:
-    """Why a text, or a line of numbers, has its score for a class: by default, the predicted one.
+def find_reasons(model: Any, text: Any, label: str | None, top: int) -> dict[str, Any]:
+    """Why a text, a row of columns or a line of numbers has its score for a class.
+
+    By default that is the predicted one.
 
     Deviations are None for rules that keep no variances.
     """
     wanted = None if label is None else _class_named(label, model.classes_)
     if isinstance(model, TextClassifier):
         explained = model.explain(text, top=2**31)
+        text = explained.text
     else:
         explained = _explain_numbers(model, text)
     chosen = explained.label if wanted is None else wanted

@@ -73,10 +73,19 @@ def _model(results: dict[str, Any]) -> list[RenderableType]:
     if results["compact"]:
         rows["compact"] = "it can predict, but neither learn nor be merged"
     columns = results["columns"]
-    names = [f"{kind} {columns[kind]!r}" for kind in ("text", "label") if kind in columns]
+    names = [_column(each) for each in results["table"]]
+    names += [f"{kind} {columns[kind]!r}" for kind in ("text", "label") if kind in columns]
     if names:
         rows["columns"] = ", ".join(names)
     return [*_section("Model", rows), "", *_parameters("Parameters", results["parameters"])]
+
+
+def _column(column: dict[str, Any]) -> str:
+    """A column of a table; of numbers with what they are like."""
+    words = f"{column['kind']} {column['name']!r}"
+    if "mean" in column:
+        words += f" (mean {column['mean']:.4g}, deviation {column['deviation']:.4g})"
+    return words
 
 
 def _features(results: dict[str, Any]) -> str:

@@ -11,9 +11,11 @@ import numpy as np
 
 from sureline.cli.groups import Given
 from sureline.cli.model_files import columns_of, describe_model, open_model
+from sureline.data.table import NUMBER
 from sureline.estimators import BoxClassifier, TextClassifier
 from sureline.estimators.parameter_file import parameters_from_json
 from sureline.estimators.stream import count_features
+from sureline.features.table_tokenizer import TableTokenizer
 from sureline.model.drift import Change
 from sureline.model.explanation import FeatureWeight
 from sureline.model.file import read, verify
@@ -52,7 +54,7 @@ def collect_results(path: str, top: int, check: bool, memory: Given) -> dict[str
         "estimator": type(online).__name__,
         "rule": described["rule"],
         "parameters": _plain(_stored(online, opened.metadata), *(STEERING if texts else ())),
-        "texts": _plain(model.get_params(deep=False), "estimator") if texts else None,
+        "texts": _plain(model.get_params(deep=False), "estimator", "columns") if texts else None,
         "scheme": getattr(model.model_.tokenizer, "version", None) if texts else None,
         "classes": model.classes_.tolist(),
         "features": count_features(model),
@@ -64,6 +66,7 @@ def collect_results(path: str, top: int, check: bool, memory: Given) -> dict[str
         "compact": counted and model.model_.learner.compact,
         "changes": [_change(each) for each in model.changes_] if counted else [],
         "columns": columns_of(notes),
+        "table": _table(model) if texts else [],
         "checkpoint": _run(notes.get("run")),
         "tensors": [
             {
@@ -79,6 +82,20 @@ def collect_results(path: str, top: int, check: bool, memory: Given) -> dict[str
             for label in (model.classes_.tolist() if top and named else [])
         ],
     }
+
+
+def _table(model: Any) -> list[dict[str, Any]]:
+    """The columns of a table, with how the numbers that were learned are distributed."""
+    columns = model.columns_ or {}
+    found = [{"name": name, "kind": kind} for name, kind in columns.items()]
+    tokenizer = model.model_.tokenizer
+    if isinstance(tokenizer, TableTokenizer):
+        numbers = [each for each in found if each["kind"] == NUMBER]
+        for each, (count, mean, deviation) in zip(
+            numbers, tokenizer.moments.describe(), strict=True
+        ):
+            each |= {"count": count, "mean": mean, "deviation": deviation}
+    return found
 
 
 def _stored(online: Any, metadata: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
@@ -120,8 +120,8 @@ def predict(
     if path is not None and path != "-":
         check_place(path, "-o")
 
-    from sureline.cli.model_files import columns_of, open_model
-    from sureline.data import Batch, Reader, as_text
+    from sureline.cli.model_files import columns_of, open_model, parse_rows, reader_arguments
+    from sureline.data import Batch, Reader
     from sureline.estimators.stream import predict_batch
 
     loaded, notes = open_model(model, memory)
@@ -140,11 +140,13 @@ def predict(
         raise InvalidParameter("--per-class goes with --coverage")
     if output.coverage is not None:
         _check_coverage(loaded, model, output.coverage)
-    arguments = reading.arguments(columns_of(notes))
+    arguments = reader_arguments(reading, notes, loaded)
     reader = Reader(files or ["-"], **arguments, labelled=False, keep=output.keep)
     if path is not None and files:
         check_not_an_input(path, "-o", reader.files)
-    rows_of = [Batch(text=as_text(strings), source="--string")] if strings else reader
+    rows_of: Iterable[Batch] = reader
+    if strings:
+        rows_of = [Batch(text=parse_rows(loaded, strings, "--string"), source="--string")]
     on_screen = path in (None, "-") and sys.stdout.isatty()
     with open_output(path) as file, rate_line(not output.quiet and not on_screen) as progress:
 
@@ -266,7 +268,11 @@ def _kept(batch: Batch, reader: Reader) -> dict[str, Any]:
     """The columns of the input, the text first."""
     if batch.text is None:
         raise InvalidParameter(f"--keep: {batch.source} holds svmlight rows, which have no columns")
+    from sureline.data.table import is_table
+
     columns = {reader.text_name or "text": batch.text}
+    if is_table(batch.text):
+        columns = {each.name: batch.text.field(each.name) for each in batch.text.type}
     if batch.table is not None:
         columns |= dict(zip(batch.table.schema.names, batch.table.columns, strict=True))
     return columns

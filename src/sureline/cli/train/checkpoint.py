@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,6 +16,7 @@ from sureline.cli.model_files import open_model
 from sureline.cli.train.plan import Plan
 from sureline.data import Batch
 from sureline.data.arrow_arrays import is_list, string_offsets
+from sureline.data.table import is_table
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators.file import save
 from sureline.estimators.text.passes import calibrator_size
@@ -132,7 +134,11 @@ def add_rows(digest: list[int], batch: Batch) -> list[int]:
 def _contents(batch: Batch) -> list[Any]:
     """The bytes of texts or features, labels, lengths, weights and named features."""
     if batch.text is not None:
-        content, lengths = _bytes(batch.text), np.diff(string_offsets(batch.text))
+        texts = batch.text
+        if is_table(texts):
+            rows = [json.dumps(row) for row in texts.to_pylist()]
+            texts = pa.array(rows, pa.large_string())
+        content, lengths = _bytes(texts), np.diff(string_offsets(texts))
     else:
         matrix = batch.matrix
         pairs = np.column_stack([matrix.indices, matrix.data]).astype(np.float64)

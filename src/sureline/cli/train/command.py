@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from sureline.cli.groups import with_options
-from sureline.cli.options import Files, LabelledInput, LearningFlags, MemoryFlags, TextFlags
+from sureline.cli.options import Files, LearningFlags, MemoryFlags, TextFlags, TrainingInput
 from sureline.cli.train.plan import CheckpointOptions, Plan, RuleOptions, TrainOutput
 from sureline.errors import InvalidParameter
 
@@ -14,7 +14,7 @@ from sureline.errors import InvalidParameter
 def train(
     files: Files,
     output: TrainOutput,
-    reading: LabelledInput,
+    reading: TrainingInput,
     rule: RuleOptions,
     learning: LearningFlags,
     texts: TextFlags,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sureline.cli.label_check import find_header, find_ids, find_spellings
-from sureline.cli.model_files import columns_of
+from sureline.cli.model_files import reader_arguments
 from sureline.cli.paths import check_not_an_input
 from sureline.cli.screen import say
 from sureline.cli.train.checkpoint import Position, add_rows
@@ -31,7 +31,9 @@ class TrainingInput:
 
     def __init__(self, plan: Plan, model: Any, notes: dict[str, Any], balanced: bool) -> None:
         self.plan = plan
-        given = plan.input.arguments(columns_of(notes))
+        given = plan.input.arguments()
+        if model is not None:
+            given = reader_arguments(plan.input, notes, model)
         if model is not None and given["label_type"] == "auto":
             given["label_type"] = label_type_of(model)
         given["label_sets"] = learns_sets(model)

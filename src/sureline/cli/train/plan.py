@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import typer
 
 from sureline.cli.groups import FLAGS, Given, flag
-from sureline.cli.options import LEARNING, LabelledInput, ResultOptions, complete_rules
+from sureline.cli.options import LEARNING, ResultOptions, TrainingInput, complete_rules
 from sureline.errors import InvalidParameter, SurelineError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Plan:
     """All options of a run."""
 
     files: list[str]
-    input: LabelledInput
+    input: TrainingInput
     rule: RuleOptions
     learning: Given
     texts: Given
@@ -231,6 +231,8 @@ class Plan:
         texts = self.texts.changed | (
             {"counts_first": True} if learning.pop("counts_first") else {}
         )
+        if self.input.table is not None and self.rule.continued is None:
+            texts["columns"] = self.input.table
         pairs = tuple(self.rule.settings or ())
         return Settings(self.rule.rule, pairs, texts, learning, self.memory.values)
 

@@ -233,7 +233,7 @@ def _raw_batch(
         values = weight.cast(pa.large_binary()).to_pylist()
         weight = pa.array([value.decode("utf-8", "replace") for value in values])
     rows = Batch(
-        text=read["text"],
+        text=errors.read_table(read) if options.table else read["text"],
         label=read.get("label"),
         weight=errors.check_weight(weight),
         table=others,

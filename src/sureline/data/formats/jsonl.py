@@ -28,8 +28,9 @@ from sureline.data.formats.byte_scan import RETURN
 from sureline.data.formats.json_array import ArrayLines
 from sureline.data.formats.line_blocks import LineBlock, Lines, line_bounds, read_line_blocks
 from sureline.data.raw_batch import NAME_ENCODING, RawBatch, RowErrors
-from sureline.data.read_options import ReadOptions
+from sureline.data.read_options import COLUMN, ReadOptions
 from sureline.data.surrogates import replace_surrogates
+from sureline.data.table import NUMBER
 from sureline.errors import DataError
 
 # The names of columns are those of so many first lines, which begin within so many bytes.
@@ -74,9 +75,10 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
         # Arrow would read numbers as text of another spelling than that of the file.
         by_line = options.keep or (options.label_as_text and label_type != pa.large_string())
         by_line = by_line or label_type == _LIST
-        rows = None if by_line else _read_block(lines, columns, label_type)
+        rows = None if by_line else _read_block(lines, columns, label_type, options)
         if rows is not None:
             rows["weight"] = errors.check_weight(rows.get("weight"))
+            rows = _with_table(rows, errors)
             yield errors.good_rows(Batch(**rows), lines.numbers, "typed", columns, source.unit)
             continue
         objects = [_parse(text) for text in lines.texts()]
@@ -89,6 +91,7 @@ def read(stream: ByteStream, options: ReadOptions, bad: BadRows) -> Iterator[Raw
                 labels = _plain_labels(rows["label"], errors, options, lists)
                 rows["label"] = _label_array(labels, label_type, errors)
             rows["weight"] = errors.check_weight(rows.get("weight"))
+            rows = _with_table(rows, errors)
             numbers = lines.numbers[part]
             yield errors.good_rows(Batch(**rows), numbers, "typed", columns, source.unit)
 
@@ -135,7 +138,12 @@ def _first_lines(
             if len(first) >= _FIRST_LINES or size + start - begin >= _FIRST_BYTES:
                 break
             first.append((int(number), text))
-            if texts_alone and isinstance(row := _parse(text), dict) and options.text in row:
+            if (
+                texts_alone
+                and isinstance(row := _parse(text), dict)
+                and options.text in row
+                and not options.table
+            ):
                 return head, first
         size += len(lines.block.data) - begin
         if len(first) >= _FIRST_LINES or size >= _FIRST_BYTES:
@@ -206,7 +214,7 @@ def _is_plain(lines: _Lines) -> bool:
 
 
 def _read_block(
-    lines: _Lines, columns: SelectedColumns, label_type: pa.DataType
+    lines: _Lines, columns: SelectedColumns, label_type: pa.DataType, options: ReadOptions
 ) -> dict[str, Any] | None:
     """The columns of a block as Arrow reads them; None if it finds anything unusual."""
     from pyarrow import json as arrow_json
@@ -215,6 +223,8 @@ def _read_block(
     if not _is_plain(lines) or not is_utf8(string_array(np.array([0, size]), lines.block.bytes)):
         return None
     types = {"text": pa.large_string(), "label": label_type, "weight": pa.float64()}
+    for name, kind in options.table:
+        types[f"{COLUMN}{name}"] = pa.float64() if kind == NUMBER else pa.large_string()
     fields: dict[str, pa.DataType] = {}
     for role, column in columns.roles.items():
         fields.setdefault(columns.names[column], types[role])
@@ -237,7 +247,8 @@ def _read_block(
         for role, column in columns.roles.items()
     }
     # Arrow does not distinguish a key that is missing from one that is null.
-    return None if any(array.null_count for array in rows.values()) else rows
+    needed = [array for role, array in rows.items() if not role.startswith(COLUMN)]
+    return None if any(array.null_count for array in needed) else rows
 
 
 def _read_objects(
@@ -256,6 +267,8 @@ def _read_objects(
             parsed = {}
         for role, name in names.items():
             value = parsed.get(name, _MISSING)
+            if role.startswith(COLUMN):  # read as a column
+                continue
             if value is _MISSING:
                 errors.add(row, f"the key {name!r} is missing")
             elif value is None:
@@ -266,13 +279,25 @@ def _read_objects(
                 errors.add(row, f"the weight {_shorten(value)} is not a number from 0 up")
         rows.append(parsed)
     values = {role: [row.get(name) for row in rows] for role, name in names.items()}
-    texts = [replace_surrogates(text) if isinstance(text, str) else "" for text in values["text"]]
-    read: dict[str, Any] = {**values, "text": pa.array(texts, pa.large_string())}
+    read: dict[str, Any] = values
+    if "text" in values:
+        texts = [
+            replace_surrogates(text) if isinstance(text, str) else "" for text in values["text"]
+        ]
+        read["text"] = pa.array(texts, pa.large_string())
     if "weight" in read:
         read["weight"] = pa.array([_as_float(weight) for weight in read["weight"]], pa.float64())
     if options.keep:
         read["table"] = _other_columns(rows, columns, set(names.values()), errors.file)
     return read
+
+
+def _with_table(rows: dict[str, Any], errors: RowErrors) -> dict[str, Any]:
+    """The columns of a batch, those of a table as one."""
+    if not errors.options.table:
+        return rows
+    others = {role: each for role, each in rows.items() if not role.startswith(COLUMN)}
+    return {**others, "text": errors.read_table(rows)}
 
 
 def _is_number(value: Any) -> bool:

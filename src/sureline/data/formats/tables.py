@@ -89,7 +89,11 @@ def _raw_batch(table: TableRows, done: int, errors: RowErrors) -> RawBatch:
     columns, arrays, n_rows = table
     options, file = errors.options, errors.file
     read = {role: arrays[column] for role, column in columns.roles.items()}
-    text = _as_text(read["text"], columns.text_name, file)
+    if options.table:
+        arrays_of = {role: without_views(decode(array)) for role, array in read.items()}
+        text = errors.read_table(arrays_of)
+    else:
+        text = _as_text(read["text"], str(columns.text_name), file)
     label = weight = others = None
     if "label" in read:
         label = _as_label(read["label"], str(columns.label_name), options, file)

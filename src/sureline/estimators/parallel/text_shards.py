@@ -18,6 +18,7 @@ from sureline.estimators.parallel.shards import Shards
 from sureline.estimators.text.pipeline import TextPipeline
 from sureline.features.hashing import Hashing
 from sureline.features.merge import merge_hashings, merge_vocabularies
+from sureline.features.table_tokenizer import TableTokenizer
 from sureline.model.learner import NEW, Floats, Turn
 from sureline.model.text import TextModel
 
@@ -41,6 +42,13 @@ class TextShards(Shards[TextModel]):
         order: NDArray[np.intp] | None = None,
     ) -> None:
         """Learn texts, in an `order` if one is given, all of whose labels are known or named."""
+        tokenizer = self.model.tokenizer
+        if isinstance(tokenizer, TableTokenizer) and not turn.counted:
+            rows = np.arange(len(texts)) if order is None else order
+            # Shards get numbers that are standardized already, by what came before in their order.
+            texts = tokenizer.learned(texts.take(pa.array(rows)), weight[rows] > 0.0)
+            y, weight, order = y[rows], weight[rows], None
+            named = None if named is None else named.take(rows)
         if not self.shards:
             self.begin()
             if not turn.counted:  # new features get columns

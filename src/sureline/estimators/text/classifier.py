@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sureline.data import as_labels, as_text
+from sureline.data import as_labels
 from sureline.data.label_sets import LabelSets, are_label_sets, as_label_sets
 from sureline.declaration import option
 from sureline.errors import DataError, InvalidParameter, show
@@ -42,7 +42,7 @@ from sureline.estimators.text.passes import (
     sample_rows,
 )
 from sureline.estimators.text.pipeline import TextPipeline
-from sureline.estimators.text.prediction import TextPredictionMixin
+from sureline.estimators.text.prediction import Row, TextPredictionMixin
 from sureline.estimators.validation import (
     check_order,
     check_stream_parameters,
@@ -92,7 +92,8 @@ class TextClassifier(
     learns their weights online. New words and new labels may come at any time.
 
     Texts may be a list, a NumPy array, a pandas or Polars column, or anything with an Arrow
-    interface. While one thread learns, others may predict.
+    interface; or a table of several columns, whose kinds are `columns`. While one thread learns,
+    others may predict.
 
     Examples
     --------
@@ -141,8 +142,8 @@ class TextClassifier(
 
         Parameters
         ----------
-        X : list, array or column of str
-            The texts.
+        X : list, array or column of str, or table
+            The texts, or rows of several columns.
         y : array of shape (n_samples,), list of collections, or matrix
             Their labels. Where a text may have several, lists, tuples or sets of them, empty ones
             included, or a dense or sparse matrix of 0 and 1, whose column numbers are the labels.
@@ -154,6 +155,7 @@ class TextClassifier(
         self
             The fitted classifier.
         """
+        self.columns_ = self.columns_of(X)
         estimator, model = self.begin(are_label_sets(y))
         texts, y, weight = self._examples(X, y, sample_weight)
         several = isinstance(y, LabelSets)
@@ -213,8 +215,8 @@ class TextClassifier(
 
         Parameters
         ----------
-        X : list, array or column of str
-            The texts.
+        X : list, array or column of str, or table
+            The texts, or rows of several columns.
         y : array of shape (n_samples,), list of collections, or matrix
             Their labels, as for `fit`; new ones may appear at any time.
         classes : array, default=None
@@ -229,6 +231,8 @@ class TextClassifier(
         self
             The classifier, further trained.
         """
+        if "model_" not in self.__dict__:
+            self.columns_ = self.columns_of(X)
         texts, y, weight = self._examples(X, y, sample_weight, allow_zero=True)
         if isinstance(y, LabelSets):
             y, classes = named_columns(y, classes)
@@ -243,13 +247,13 @@ class TextClassifier(
                 pipeline.run()
         return self
 
-    def learn_one(self, text: str, label: Any, weight: float = 1.0) -> Self:
+    def learn_one(self, text: Row, label: Any, weight: float = 1.0) -> Self:
         """Learn one text.
 
         Parameters
         ----------
-        text : str
-            The text.
+        text : str or dict
+            The text, or a row of several columns.
         label : label, or list, tuple or set of labels
             Its label, or its labels, which may be new.
         weight : float, default=1.0
@@ -372,6 +376,8 @@ class TextClassifier(
 
     def adopt(self, estimator: OnlineClassifier, model: TextModel, n_iter: int) -> None:
         """Make a model the fitted one, with the estimator that describes how it learns."""
+        if "columns_" not in self.__dict__:
+            self.columns_ = self.columns_of(None)
         model.lock = self._lock
         watch(model, None if model.learner.compact else self.drift)
         self.estimator_, self.model_, self.n_iter_ = estimator, model, n_iter
@@ -402,7 +408,7 @@ class TextClassifier(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, allow_zero: bool = False
     ) -> tuple[pa.Array, Any, Floats]:
         """Texts, labels and weights, as many of each."""
-        texts = as_text(X)
+        texts = self.as_input(X)
         labels = as_label_sets(y) if are_label_sets(y) else as_labels(y)
         if len(labels.shape) != 1:
             raise DataError(

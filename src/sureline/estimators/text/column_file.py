@@ -17,7 +17,7 @@ from sureline.features.compact_vocabulary import (
 )
 from sureline.features.hashing import Hashing
 from sureline.features.names import Names
-from sureline.features.tokenizer import VERSIONS, Tokenizer
+from sureline.features.tokenizer import TABLE_VERSION, VERSIONS, Tokenizer
 from sureline.features.vocabulary import Vocabulary, fill_table
 from sureline.kernels.text.arguments import NamedColumns, VocabularyArrays
 from sureline.model.serialize.encoding import narrow, whole_numbers
@@ -106,7 +106,7 @@ def columns_from_parts(
 def _check_version(metadata: Mapping[str, Json]) -> None:
     """Refuse a file of another version of the tokenizer."""
     version = whole(metadata, "scheme", 1, LARGEST)
-    if version not in VERSIONS:
+    if version not in VERSIONS and not (version == TABLE_VERSION and "table" in metadata):
         raise ModelFileError(
             f"it reads texts by version {version} of the tokenizer, this sureline by version "
             f"{VERSIONS[-1]}; upgrade sureline"

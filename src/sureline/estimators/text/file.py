@@ -13,6 +13,7 @@ from sureline.estimators.file import FileMixin, classifier_parts, is_compact, st
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.parameter_file import class_named, parameters_from_json, stored_parameters
 from sureline.estimators.text.column_file import column_parts, columns_from_parts, fixed_width
+from sureline.estimators.text.table_file import columns_into, moments_into, table_parts
 from sureline.estimators.validation import choose_learner
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.label_sets import LabelSetModel
@@ -31,6 +32,8 @@ class TextFileMixin(FileMixin):
         model = classifier.model_
         columns = model.columns
         metadata, tensors = column_parts(classifier, model.tokenizer, columns, mapped)
+        table, moments = table_parts(classifier)
+        metadata, tensors = metadata | table, tensors | moments
         # With a vocabulary, the next feature's row stands for unknown ones.
         features = columns.features + isinstance(columns, Vocabulary)
         state = model.state.with_features(features, np.inf, "")
@@ -55,10 +58,17 @@ class TextFileMixin(FileMixin):
     ) -> Self:
         """The classifier whose file has these metadata and tensors; it may take so much memory."""
         # Files from before these existed.
-        dense = {"class_storage": "dense"}
-        older = {"weighting": None, "calibration": None, "drift": None, "threshold": "f1"} | dense
+        older = {
+            "weighting": None,
+            "calibration": None,
+            "drift": None,
+            "threshold": "f1",
+            "class_storage": "dense",
+            "columns": None,
+        }
         parameters = {**older, **member(metadata, "parameters", dict)}
         classifier: Any = parameters_from_json(cls, parameters)
+        columns_into(classifier, metadata)
         with stored_parameters():
             tokenizer = classifier.tokenizer()
             classifier.chosen_estimator()
@@ -74,6 +84,7 @@ class TextFileMixin(FileMixin):
         with stored_parameters():
             weighting = classifier.resolved_weighting(estimator)
             learner = choose_learner(estimator, weighting, normalize, compact, several)
+        moments_into(tokenizer, metadata, tensors)
         kind_of_model = LabelSetModel if several else TextModel
         model = kind_of_model(learner, tokenizer, columns, normalize, np.inf)
         if isinstance(model, LabelSetModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,9 @@ from sureline.estimators.model_merge import MergeMixin, locked_models, merged_mo
 from sureline.estimators.text.options import OPTIONS
 from sureline.features.hashing import Hashing
 from sureline.features.merge import merge_hashings, merge_vocabularies
+from sureline.features.moments import Moments, merged
+from sureline.features.table_tokenizer import TableTokenizer
+from sureline.features.tokenizer import Tokenizer
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.merge.algebra import How
 
@@ -26,6 +30,7 @@ class TextMergeMixin(MergeMixin):
         first: Any = self
         check_same_kind(models)
         for number, model in enumerate(models, 1):
+            check_equal("columns_", first.columns_, model.columns_, number)
             pairs = zip(OPTIONS, first.fitted_options, model.fitted_options, strict=False)
             for name, ours, theirs in pairs:
                 check_equal(name, ours, theirs, number)
@@ -48,10 +53,12 @@ class TextMergeMixin(MergeMixin):
                 features = columns.features + 1
             linear = merged_model(several, how, first.estimator_, rows, features)
         linear.columns = columns
-        merged: Any = clone(first)
-        merged.adopt(clone(first.estimator_), linear, max(model.n_iter_ for model in models))
-        merged.fitted_options = first.fitted_options
-        made: Self = merged
+        linear.tokenizer = merge_tokenizers([model.model_.tokenizer for model in models])
+        result: Any = clone(first)
+        result.columns_ = first.columns_
+        result.adopt(clone(first.estimator_), linear, max(model.n_iter_ for model in models))
+        result.fitted_options = first.fitted_options
+        made: Self = result
         return made
 
 
@@ -65,6 +72,15 @@ def check_same_kind(models: Sequence[Any]) -> None:
                 f"merge takes models of one kind, but model 1 learned {first} per text and model "
                 f"{number} {other}"
             )
+
+
+def merge_tokenizers(several: Sequence[Tokenizer]) -> Tokenizer:
+    """One tokenizer from several, which has seen all their numbers."""
+    first = several[0]
+    if not isinstance(first, TableTokenizer):
+        return first
+    arrays = [each.moments.array for each in several if isinstance(each, TableTokenizer)]
+    return replace(first, moments=Moments(0, merged(arrays)))
 
 
 def check_equal(name: str, ours: Any, theirs: Any, number: int) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sureline.data import NamedFeatures
 from sureline.estimators.parallel.thread_pool import ThreadPool
 from sureline.features.rows import Rows
+from sureline.features.table_tokenizer import TableTokenizer
 from sureline.features.tokenizer import (
     CHUNK_BYTES,
     TokenizedTexts,
@@ -51,6 +52,8 @@ class TextPipeline:
         named: NamedFeatures | None = None,
     ) -> None:
         self.model, self.turn = model, turn
+        if isinstance(model.tokenizer, TableTokenizer) and not turn.counted:
+            texts = model.tokenizer.learned(texts, weight > 0.0)
         self._texts, self._named = texts, named
         self._y, self._weight, self._classes = y, weight, classes
         many = len(classes) if classes is not None else 2  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -11,14 +11,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sureline.data import as_text
 from sureline.data.label_sets import in_form
+from sureline.data.table import TEXT
 from sureline.declaration import declared
 from sureline.errors import InvalidParameter, show
 from sureline.estimators.prediction import Chunk, PredictionMixin, with_variance
 from sureline.estimators.text.label_sets import subset_accuracy
 from sureline.estimators.validation import check_whole
 from sureline.features.rows import Rows
+from sureline.features.table_tokenizer import TableTokenizer
 from sureline.features.tokenizer import CHUNK_BYTES, chunk_texts
 from sureline.model.explanation import Explanation, FeatureWeight
 from sureline.model.label_sets import LabelSetModel, best_labels
@@ -28,12 +29,15 @@ from sureline.model.predictions import Prediction, Predictions, join_predictions
 from sureline.model.text import TextModel
 from sureline.options import TextLearningOptions
 
+Row = str | Mapping[str, Any]
+
 
 class TextPredictionMixin(PredictionMixin):
     """Predictions from the fitted ``model_`` of texts; `TextClassifier` learns it."""
 
     model_: TextModel
     threshold: Any
+    as_input: Callable[[Any], Any]
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -46,8 +50,8 @@ class TextPredictionMixin(PredictionMixin):
 
         Parameters
         ----------
-        X : list, array or column of str
-            The texts.
+        X : list, array or column of str, or table
+            The texts, or rows of several columns.
         min_confidence : float, default=None
             Abstain where the probability of the label is below this: the label is then None, and
             the array one of objects. Of several labels, where that of exactly these labels is.
@@ -81,8 +85,8 @@ class TextPredictionMixin(PredictionMixin):
 
         Parameters
         ----------
-        X : list, array or column of str
-            The texts.
+        X : list, array or column of str, or table
+            The texts, or rows of several columns.
 
         Returns
         -------
@@ -96,14 +100,14 @@ class TextPredictionMixin(PredictionMixin):
         return classes, join_predictions(parts)
 
     def predict_one(
-        self, text: str, min_confidence: float | None = None, details: bool = False
+        self, text: Row, min_confidence: float | None = None, details: bool = False
     ) -> Any:
         """The label of one text.
 
         Parameters
         ----------
-        text : str
-            The text.
+        text : str or dict
+            The text, or a row of several columns.
         min_confidence : float, default=None
             Abstain if the probability of the label is below this: the label is then None.
         details : bool, default=False
@@ -126,11 +130,11 @@ class TextPredictionMixin(PredictionMixin):
             return self._predict_details(text, min_confidence).label
         if min_confidence is not None:
             return self.predict([text], min_confidence).tolist()[0]
-        if type(text) is not str or not self.__sklearn_is_fitted__():
+        if type(text) is not self._row_type or not self.__sklearn_is_fitted__():
             return self.predict([text]).tolist()[0]
         return self.model_.predict_one(text)
 
-    def _predict_details(self, text: str, min_confidence: float | None) -> Prediction:
+    def _predict_details(self, text: Row, min_confidence: float | None) -> Prediction:
         """All that is predicted of one text."""
         least = 0.0 if min_confidence is None else self._probability(min_confidence)
         classes, predictions = self.predictions([text])
@@ -143,13 +147,13 @@ class TextPredictionMixin(PredictionMixin):
         return found._replace(label=label, probabilities=by_label)
 
     @with_variance
-    def predict_proba_one(self, text: str) -> dict[Any, float]:
+    def predict_proba_one(self, text: Row) -> dict[Any, float]:
         """The probability of each class for one text.
 
         Parameters
         ----------
-        text : str
-            The text.
+        text : str or dict
+            The text, or a row of several columns.
 
         Returns
         -------
@@ -161,13 +165,13 @@ class TextPredictionMixin(PredictionMixin):
 
     # -- what was learned ----------------------------------------------------------------------
 
-    def explain(self, text: str, top: int = 10) -> Explanation:
+    def explain(self, text: Row, top: int = 10) -> Explanation:
         """Why a text gets its label: what each of its features adds to each class's score.
 
         Parameters
         ----------
-        text : str
-            The text.
+        text : str or dict
+            The text, or a row of several columns.
         top : int, default=10
             How many features to list, for each class those that add or subtract most.
 
@@ -179,9 +183,12 @@ class TextPredictionMixin(PredictionMixin):
         """
         check_whole(top, "top", "TextClassifier")
         check_is_fitted(self)
+        row = text
+        if isinstance(text, Mapping) and not isinstance(self.model_.tokenizer, TableTokenizer):
+            row = self.as_input([text])[0].as_py()  # of the only column
         if isinstance(self.model_, LabelSetModel):
             self.model_.threshold = self._checked_threshold()
-        return self.model_.explain(text, top)
+        return self.model_.explain(row, top)
 
     def top_features(self, label: Any, n: int = 10) -> list[FeatureWeight]:
         """The features that most certainly indicate a class.
@@ -233,8 +240,8 @@ class TextPredictionMixin(PredictionMixin):
 
         Parameters
         ----------
-        X : list, array or column of str
-            The texts.
+        X : list, array or column of str, or table
+            The texts, or rows of several columns.
         y : array of shape (n_samples,), list of collections, or matrix
             Their labels, as for `fit`.
         sample_weight : array of shape (n_samples,), default=None
@@ -250,6 +257,12 @@ class TextPredictionMixin(PredictionMixin):
             return float(base.score(X, y, sample_weight))
         chosen = np.concatenate(self._predicted(X, _chosen)[1])
         return subset_accuracy(cast(LabelSetModel, self.model_), y, chosen, sample_weight)
+
+    @property
+    def _row_type(self) -> type:
+        """What one row is: a text, or a dictionary of several columns."""
+        columns = self.__dict__.get("columns_")
+        return dict if columns is not None and list(columns.values()) != [TEXT] else str
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -295,7 +308,7 @@ class TextPredictionMixin(PredictionMixin):
     def _chunks(self, model: Any, X: Any) -> list[Chunk]:
         if model.learner.multilabel:
             model.threshold = self._checked_threshold()
-        texts = as_text(X)
+        texts = self.as_input(X)
         cuts = list(chunk_texts(texts, CHUNK_BYTES // 2)) or [slice(0, 0)]
         return [partial(_read_chunk, model, texts, cut) for cut in cuts]
 

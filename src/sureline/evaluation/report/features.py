@@ -12,11 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sureline.data import Batch, as_text
+from sureline.data import Batch
 from sureline.estimators import TextClassifier
 from sureline.estimators.input_rows import as_rows, validate_rows, with_unknown
 from sureline.estimators.stream import count_features
 from sureline.estimators.validation import settings_of
+from sureline.features.table_tokenizer import TableTokenizer
 from sureline.features.tokenizer import TokenizedTexts
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.explanation import Contribution, FeatureWeight, explain_row, lower_bound
@@ -57,7 +58,7 @@ def describe_model(model: Any) -> dict[str, str]:
 def as_batch(model: Any, X: Any) -> Batch:
     """Rows given in Python, of the kind that the model takes, as a batch."""
     if isinstance(model, TextClassifier):
-        return Batch(text=as_text(X))
+        return Batch(text=model.as_input(X))
     return Batch(matrix=csr_array(validate_rows(model, X)))
 
 
@@ -110,6 +111,18 @@ class LeadContribution:
         return self.deviation is not None and self.deviation > abs(self.share)
 
 
+class ShownRow(str):
+    """A row of several columns as it is shown, a line for each, with the `row` as a dictionary."""
+
+    row: dict[str, Any]
+
+    def __new__(cls, shown: str, row: dict[str, Any]) -> ShownRow:
+        """Keep the row beside what is shown of it."""
+        made = super().__new__(cls, shown)
+        made.row = row
+        return made
+
+
 def lead_contributions(model: Any, row: Any, predicted: Any, true: Any) -> list[LeadContribution]:
     """What each feature of a row adds to the lead of one class over another, the largest first.
 
@@ -118,7 +131,7 @@ def lead_contributions(model: Any, row: Any, predicted: Any, true: Any) -> list[
     """
     most = max(FEWEST_SHARES, MOST_SHARES // model.classes_.size)
     if isinstance(model, TextClassifier):
-        reasons = model.explain(row, top=most).classes
+        reasons = model.explain(row.row if isinstance(row, ShownRow) else row, top=most).classes
     else:
         rows = as_rows(row.astype(model.dtype))
         names = [str(feature) for feature in rows.indices.tolist()]
@@ -176,6 +189,8 @@ class UnknownWordCounter:
             return False
         known = model.model_
         words = known.tokenizer.ngrams
+        if isinstance(known.tokenizer, TableTokenizer):
+            return False
         return isinstance(known.columns, Vocabulary) and words is not None and words[0] == 1
 
     def add(self, batch: Batch, right: NDArray[np.bool_]) -> None:

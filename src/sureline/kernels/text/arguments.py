@@ -87,7 +87,9 @@ class TokenBuffers(NamedTuple):
 class Tokens(NamedTuple):
     """The features of some texts: fingerprints, values, and where in `low` their names are.
 
-    A negative length marks characters. `spans` has where the words of the last text are.
+    A negative length marks characters. `spans` has where the words of the last text are. Of rows of
+    several columns, `parts` has where the features of each column of each row begin, and `prefixes`
+    what is put before their names, each up to one of `prefix_ends`; otherwise these are empty.
     """
 
     indptr: NDArray[np.int64]
@@ -97,6 +99,9 @@ class Tokens(NamedTuple):
     lengths: NDArray[np.int32]
     low: NDArray[np.uint8]
     spans: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    prefixes: NDArray[np.uint8]
+    prefix_ends: NDArray[np.int64]
 
 
 class Names(NamedTuple):
@@ -161,7 +166,19 @@ TOKEN_BUFFERS = types.NamedTuple(
     TokenBuffers,
 )
 TOKENS = types.NamedTuple(
-    [given(i8), given(u8), given(f8), given(i8), given(i4), given(u1), given(i8, 2)], Tokens
+    [
+        given(i8),
+        given(u8),
+        given(f8),
+        given(i8),
+        given(i4),
+        given(u1),
+        given(i8, 2),
+        given(i8),
+        given(u1),
+        given(i8),
+    ],
+    Tokens,
 )
 NAMES = types.NamedTuple([array(i8), array(u1)], Names)
 VOCABULARY = types.NamedTuple([array(u8, 2), array(i8), array(i8), NAMES], VocabularyArrays)

@@ -77,6 +77,31 @@ def place_of(table: Any, keys: Any, k: int, stop: int) -> Any:
 
 
 @register_jitable
+def keep_prefix(
+    feature: int, row: int, parts: Any, prefixes: Any, prefix_ends: Any, sizes: Any, letters: Any
+) -> None:
+    """Write what stands before the name of the newest feature, which is of a column of a row."""
+    column, before = 0, row * prefix_ends.size + 1
+    while parts[before + column] <= feature:
+        column += 1
+    place = sizes[NAMED]
+    for k in range(prefix_ends[column - 1] if column else 0, prefix_ends[column]):
+        letters[place] = prefixes[k]
+        place += 1
+    sizes[NAMED] = place
+
+
+@register_jitable
+def longest_prefix(prefix_ends: Any) -> int:
+    """The most bytes that stand before a name."""
+    longest, before = 0, 0
+    for end in prefix_ends:
+        longest = max(longest, end - before)
+        before = end
+    return longest
+
+
+@register_jitable
 def keep_name(
     number: int, low: Any, start: int, length: int, sizes: Any, ends: Any, letters: Any
 ) -> None:
@@ -115,6 +140,8 @@ def enter_rows(
     """
     indptr, keys, counts = tokens.indptr, tokens.keys, tokens.values
     starts, lengths, low = tokens.starts, tokens.lengths, tokens.low
+    parts, prefixes, prefix_ends = tokens.parts, tokens.prefixes, tokens.prefix_ends
+    most_letters = 1 + longest_prefix(prefix_ends)
     table, seen, sizes, (ends, names) = vocabulary
     out_indptr, columns, values = out
     mask = U(table.shape[0] - 1)
@@ -124,7 +151,7 @@ def enter_rows(
     for row in range(first, rows):
         start, stop = indptr[row], indptr[row + 1]
         wanted = stop - start
-        letters = wanted
+        letters = wanted * most_letters
         for k in range(start, stop):
             letters += abs(lengths[U(k)])
         if (
@@ -157,6 +184,8 @@ def enter_rows(
                 sizes[FEATURES] = column + 1
                 table[place, 1] = U(column + 1)
                 seen[column] = least - 1
+                if parts.size:
+                    keep_prefix(k, row, parts, prefixes, prefix_ends, sizes, names)
                 keep_name(column, low, starts[k], lengths[k], sizes, ends, names)
             else:
                 if meaning > U(sizes[FEATURES]):  # compared without a sign: 2^63 has none
@@ -300,6 +329,8 @@ def fold_rows(
     """
     indptr, keys, counts = tokens.indptr, tokens.keys, tokens.values
     starts, lengths, low = tokens.starts, tokens.lengths, tokens.low
+    parts, prefixes, prefix_ends = tokens.parts, tokens.prefixes, tokens.prefix_ends
+    most_letters = 1 + longest_prefix(prefix_ends)
     has_name, name_columns, sizes, (ends, names) = named
     out_indptr, columns, values = out
     size = out_indptr[0]
@@ -310,7 +341,7 @@ def fold_rows(
             return row
         naming = has_name.size > 0 and sizes[SINCE] % ONE_IN == 0
         if naming:
-            letters = stop - start
+            letters = (stop - start) * most_letters
             for k in range(start, stop):
                 letters += abs(lengths[U(k)])
             if (
@@ -326,6 +357,8 @@ def fold_rows(
                     number = sizes[FEATURES]
                     sizes[FEATURES] = number + 1
                     name_columns[number] = column
+                    if parts.size:
+                        keep_prefix(k, row, parts, prefixes, prefix_ends, sizes, names)
                     keep_name(number, low, starts[k], lengths[k], sizes, ends, names)
         if sizes[SINCE] > 0 or sizes[FEATURES] > 4 * has_name.size:
             sizes[SINCE] += 1
