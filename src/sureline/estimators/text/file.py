@@ -58,14 +58,9 @@ class TextFileMixin(FileMixin):
     ) -> Self:
         """The classifier whose file has these metadata and tensors; it may take so much memory."""
         # Files from before these existed.
-        older = {
-            "weighting": None,
-            "calibration": None,
-            "drift": None,
-            "threshold": "f1",
-            "class_storage": "dense",
-            "columns": None,
-        }
+        dense = {"class_storage": "dense"}
+        older = {"weighting": None, "calibration": None, "drift": None, "threshold": "f1"} | dense
+        older["columns"] = None
         parameters = {**older, **member(metadata, "parameters", dict)}
         classifier: Any = parameters_from_json(cls, parameters)
         columns_into(classifier, metadata)
