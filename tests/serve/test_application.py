@@ -174,7 +174,7 @@ def test_a_candidate_by_its_name(client, mail, serve, served):
     assert client.get("/v1/models/mail").json()["shadow"] is None
 
 
-# -- several labels per text ------------------------------------------------------------------------
+# -- several labels per text -----------------------------------------------------------------------
 
 
 def test_texts_with_several_labels(mail, serve):
