@@ -26,7 +26,7 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from sureline import BoxClassifier, load
+from sureline import BoxClassifier, TextClassifier, load
 from sureline.cli.explain.render import render
 from sureline.cli.explain.results import Piece, cut_into_pieces, find_reasons
 from sureline.evaluation.metrics import Evaluator
@@ -919,3 +919,13 @@ def test_sets_of_labels_need_a_share_and_a_calibrated_model(model, run):
     code, _, said = run("predict", "m", "mail.csv", "--coverage", "0.9")
     assert code == 2
     assert said.endswith("trained with calibration='online'; m was not\n")
+
+
+def test_features_of_the_first_of_very_many_classes_are_listed(run, tmp_path):
+    """Those of 20,000 classes would fill 40,000 lines."""
+    words = [f"w{k % 300}" for k in range(600)]
+    path = tmp_path / "many.sureline"
+    TextClassifier(max_iter=1, random_state=0).fit(words, words).save(path)
+    code, out, _ = run("inspect", str(path), "--json")
+    listed = [each["label"] for each in json.loads(out)["top_features"]]
+    assert (code, listed) == (0, sorted(set(words))[:20])

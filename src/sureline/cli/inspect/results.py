@@ -21,6 +21,7 @@ from sureline.model.explanation import FeatureWeight
 from sureline.model.file import read, verify
 from sureline.options import Drift
 
+MOST_SHOWN, FEW_SHOWN = 256, 20  # classes whose features are listed; of more, so few
 # What a text classifier decides for the online classifier inside it.
 STEERING = (
     "max_iter",
@@ -79,7 +80,7 @@ def collect_results(path: str, top: int, check: bool, memory: Given) -> dict[str
         ],
         "top_features": [
             {"label": label, "features": _top(model, label, top)}
-            for label in (model.classes_.tolist() if top and named else [])
+            for label in (_shown(model.classes_.tolist()) if top and named else [])
         ],
     }
 
@@ -145,6 +146,11 @@ def _run(run: Any) -> dict[str, Any] | None:
         "inputs": run.get("inputs"),
         "options": run.get("options"),
     }
+
+
+def _shown(classes: list[Any]) -> list[Any]:
+    """The classes whose features are listed: all, or a few of very many."""
+    return classes if len(classes) <= MOST_SHOWN else classes[:FEW_SHOWN]
 
 
 def _top(model: Any, label: Any, top: int) -> list[dict[str, Any]]:
