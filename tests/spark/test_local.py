@@ -46,3 +46,26 @@ def test_training_is_a_merge_of_partitions_and_prediction_that_of_the_library(sp
     assert [row.prediction for row in found] == model.classifier.predict(texts).tolist()
     chances = np.array([row.probability.toArray() for row in found])
     np.testing.assert_allclose(chances, model.classifier.predict_proba(texts), atol=1e-12)
+
+
+def test_texts_with_several_labels_are_learned_and_predicted(spark):
+    from sureline.spark import SurelineClassifier
+
+    texts, codes = texts_of(60, 3)
+    sets = [sorted({str(code), str(k % 4 * 2)} - {"0"}) for k, code in enumerate(codes)]
+    rows = list(zip(texts, sets, strict=True))
+    frame = spark.createDataFrame(
+        spark.sparkContext.parallelize(rows, 2), "text string, label array<string>"
+    )
+    model = SurelineClassifier(textCol="text", rounds=1).fit(frame)
+    labels = sorted({label for each in sets for label in each})
+    assert model.classes == labels
+    parts = [
+        TextClassifier().partial_fit(texts[k : k + 30], sets[k : k + 30], classes=labels)
+        for k in (0, 30)
+    ]
+    expected = merge(parts, how="product-prior")
+    found = model.transform(frame).collect()
+    chances = np.array([row.probability.toArray() for row in found])
+    np.testing.assert_allclose(chances, expected.predict_proba(texts), rtol=1e-3, atol=1e-4)
+    assert [tuple(row.prediction) for row in found] == model.classifier.predict(texts).tolist()

@@ -53,6 +53,28 @@ def sum_rows(emitted, sums):
     return SummedRows(value for batch in packed for value in batch["packed"].to_pylist())
 
 
+@pytest.mark.parametrize("how", HOWS)
+def test_partitions_of_texts_with_several_labels_merge(how):
+    texts, codes = texts_of(60, 3)
+    sets = [sorted({str(code), str(k % 4 * 2)} - {"0"}) for k, code in enumerate(codes)]
+    labels = sorted({label for each in sets for label in each})
+    start = TextClassifier().partial_fit([""], [[]], classes=labels, sample_weight=[0.0])
+    parts = [slice(0, 25), slice(25, 60)]
+    made, counters = learn_partitions(start, [(texts[p], sets[p]) for p in parts], how)
+    apart = [TextClassifier().partial_fit(texts[p], sets[p], classes=labels) for p in parts]
+    expected = merge(apart, how=how)
+    assert counters.seen == 60
+    assert made.is_multilabel
+    np.testing.assert_allclose(
+        made.decision_function(texts), expected.decision_function(texts), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        made.predict_proba(texts), expected.predict_proba(texts), rtol=1e-3, atol=1e-4
+    )
+    rows = [each.model_.by_class(each.model_.state.outcomes) for each in (made, expected)]
+    np.testing.assert_allclose(*rows, rtol=1e-9)
+
+
 def partition_task(start, how, again=False):
     from sureline.spark.partition import PartitionTask
 

@@ -92,19 +92,19 @@ class LabelSetModel(TextModel):
         self.learner.check_learns(self.owner)
         labels, sets = self.labels, cast(LabelSets, y)
         if not labels.size:
-            labels = sets.labels[:0]
+            labels = sets.labels[:0] if classes is None else np.asarray(classes)[:0]
         named = np.setdiff1d(np.asarray(classes), labels) if classes is not None else labels[:0]
         if sets.labels.size:
             for known in (labels, named):
                 check_label_kind(known, sets.labels, self.owner)
         check_characters(named, self.owner)
         kept = np.flatnonzero(weight > 0)
-        known = np.concatenate([labels, named])
+        known = _joined(labels, named)
         arrivals = _arrivals(known, sets[kept])
         new = np.array([label for _, label in arrivals], sets.labels.dtype)
         check_characters(new.tolist(), self.owner)
         limit, seen = self.memory_limit_gb, int(self.state.counts[2])
-        every = np.concatenate([known, new])
+        every = _joined(known, new)
         self.learner.layout.check(features, every.size + 1, limit, self.owner)
         state = self.state.writeable().with_features(features, limit, self.owner)
         if every.size > labels.size:
@@ -231,6 +231,11 @@ def best_for_f1(counts: Floats) -> Floats:
     place = f1.argmax(axis=0)
     odds = FARTHEST - (place + 1) * (2.0 * FARTHEST / INTERVALS)
     return np.where(total > 0.0, expit(odds), EVEN)
+
+
+def _joined(some: Labels, more: Labels) -> Labels:
+    """Labels and more of them; none have no type that the others would take."""
+    return np.concatenate([some, more]) if some.size and more.size else more if more.size else some
 
 
 def best_labels(probabilities: Floats, top: int) -> NDArray[np.bool_]:

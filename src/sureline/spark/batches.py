@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sureline.data import as_labels, as_text
+from sureline.data import as_text
 from sureline.data.batch import Batch
 from sureline.errors import DataError
+from sureline.estimators.stream import class_labels, present_labels
 
 INPUT, LABEL, WEIGHT = "input", "label", "weight"
 
@@ -77,7 +78,7 @@ def as_matrix(vectors: pa.StructArray, features: int, source: str) -> Any:
 
 def check_labels(labels: pa.Array, classes: NDArray[Any]) -> None:
     """Refuse labels that are not among the classes."""
-    found = np.unique(as_labels(labels))
+    found = present_labels(class_labels(labels, "a partition"))
     unknown = found[~np.isin(found, classes)]
     if unknown.size:
         raise DataError(

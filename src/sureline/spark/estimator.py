@@ -15,6 +15,7 @@ from sureline.spark.input import (
     check_classic,
     count_features,
     find_classes,
+    has_sets,
     prepare,
 )
 from sureline.spark.merge import (
@@ -88,14 +89,15 @@ class SurelineClassifier(
                 classes = as_classes(self.getOrDefault("classes"), prepared)
             else:
                 classes = find_classes(prepared)
-            if classes.size < 2:
+            several = has_sets(prepared)
+            if classes.size < 2 - several:
                 raise DataError(
                     f"the column {names['label']!r} holds "
                     + (f"one class only, {classes.tolist()[0]!r}" if classes.size else "no label")
-                    + "; training needs two classes"
+                    + f"; training needs {'a label' if several else 'two classes'}"
                 )
             features = None if self.reads_texts else count_features(prepared, names["input"])
-            model = initial_model(self, classes, features)
+            model = initial_model(self, classes, features, several)
             invalid, rounds = self.getOrDefault("handleInvalid"), int(self.getOrDefault("rounds"))
             for number in range(rounds):
                 again = number > 0

@@ -15,30 +15,42 @@ from sureline.rules import rules
 from sureline.spark.params import DEFAULT_RULE, RULE, TEXT, Parameters
 
 
-def initial_model(stage: Parameters, classes: NDArray[Any], features: int | None) -> Any:
+def initial_model(
+    stage: Parameters, classes: NDArray[Any], features: int | None, several: bool = False
+) -> Any:
     """A classifier with the parameters of a stage that knows all classes.
 
-    `features` is how many numbers a vector has, None for texts.
+    `features` is how many numbers a vector has, None for texts, which may have `several` labels.
     """
     online = _online_classifier(stage)
+    if features is not None and several:
+        raise InvalidParameter(
+            f"{type(stage).__name__}: vectors are learned with one label each, and labelCol holds "
+            "arrays; several labels are for texts (textCol)"
+        )
     if features is not None:
         return add_classes(online.set_params(class_storage="dense"), classes, features)
     options = stage.given(TEXT)
     if stage.isSet("calibration"):
         options["calibration"] = online.calibration
     texts = TextClassifier(estimator=online, class_storage="dense", **options)
-    return add_classes(texts, classes)
+    return add_classes(texts, classes, several=several)
 
 
-def add_classes(classifier: Any, classes: NDArray[Any], features: int = 1) -> Any:
+def add_classes(
+    classifier: Any, classes: NDArray[Any], features: int = 1, several: bool = False
+) -> Any:
     """Make classes known to a classifier, by a row of weight 0, from which nothing is learned.
 
-    `features` is how many numbers a vector has, for a new classifier that takes vectors.
+    `features` is how many numbers a vector has, for a new classifier that takes vectors; `several`
+    whether a new one learns any number of labels per text.
     """
+    several = several or bool(getattr(classifier, "is_multilabel", False))
+    y: Any = [[]] if several else classes[:1]
     row: Any = [""]
     if not isinstance(classifier, TextClassifier):
         row = csr_array((1, getattr(classifier, "n_features_in_", features)), dtype=np.float32)
-    return classifier.partial_fit(row, classes[:1], classes=classes, sample_weight=[0.0])
+    return classifier.partial_fit(row, y, classes=classes, sample_weight=[0.0])
 
 
 def _online_classifier(stage: Parameters) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import functions as sql
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DecimalType,
     DoubleType,
@@ -64,9 +65,14 @@ def check_input(stage: Parameters, frame: DataFrame) -> None:
 
 
 def label_kind(frame: DataFrame, name: str) -> str:
-    """The type that labels are read as: string, bigint, double or boolean."""
+    """The type that labels are read as: string, bigint, double or boolean, or an array of such."""
     column(frame, name)
     kind = frame.schema[name].dataType
+    if isinstance(kind, ArrayType):
+        if isinstance(kind.elementType, StringType):
+            return "array<string>"
+        if isinstance(kind.elementType, IntegralType):
+            return "array<bigint>"
     for types, read in (
         (StringType, "string"),
         (IntegralType, "bigint"),
@@ -77,7 +83,7 @@ def label_kind(frame: DataFrame, name: str) -> str:
             return read
     raise DataError(
         f"the column {name!r} is of type {kind.simpleString()}; labels must be strings, numbers or "
-        "booleans"
+        "booleans, or arrays of strings or whole numbers"
     )
 
 
@@ -131,9 +137,17 @@ def _shuffled(stage: Parameters, prepared: DataFrame) -> DataFrame:
     return prepared.sortWithinPartitions(key, *prepared.columns[2:])
 
 
+def has_sets(prepared: DataFrame) -> bool:
+    """Whether the rows of prepared data have any number of labels each."""
+    return isinstance(prepared.schema[LABEL].dataType, ArrayType)
+
+
 def find_classes(prepared: DataFrame) -> NDArray[Any]:
     """All labels of prepared data, sorted."""
-    labels = prepared.select(LABEL).where(sql.col(LABEL).isNotNull()).distinct()
+    every = prepared
+    if has_sets(prepared):
+        every = prepared.select(sql.explode(LABEL).alias(LABEL))
+    labels = every.select(LABEL).where(sql.col(LABEL).isNotNull()).distinct()
     found = [row[0] for row in labels.limit(MOST_CLASSES + 1).collect()]
     if len(found) > MOST_CLASSES:
         raise DataError(
@@ -145,6 +159,7 @@ def find_classes(prepared: DataFrame) -> NDArray[Any]:
 def as_classes(labels: Sequence[Any], prepared: DataFrame) -> NDArray[Any]:
     """Labels, sorted, of the type of the column of labels in prepared data."""
     kind = prepared.schema[LABEL].dataType.simpleString()
+    kind = kind.removeprefix("array<").removesuffix(">")
     read: Any = {"string": str, "bigint": int, "double": float, "boolean": bool}[kind]
     for label in labels:
         exact = isinstance(label, (int, float)) if read is float else isinstance(label, read)

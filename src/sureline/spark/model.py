@@ -135,6 +135,8 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
     def _label_type(self) -> str:
         """The type of the column of predictions."""
         kind = self._classifier.classes_.dtype.kind
+        if getattr(self._classifier, "is_multilabel", False):
+            return "array<bigint>" if kind in "iu" else "array<string>"
         return {"b": "boolean", "i": "double", "u": "double", "f": "double"}.get(kind, "string")
 
     def _on_executors(self, session: SparkSession) -> Any:

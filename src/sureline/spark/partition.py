@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sureline.data import as_labels
+from sureline.data.label_sets import LabelSets
 from sureline.estimators import TextClassifier
-from sureline.estimators.stream import StreamTrainer
+from sureline.estimators.stream import StreamTrainer, class_labels
 from sureline.features.hashing import Hashing
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.learner import AGAIN, NEW
@@ -58,7 +58,7 @@ class PartitionTask:
             if len(batch):
                 check_labels(batch[LABEL], start.classes_)
                 if len(labels) < 2:
-                    labels |= set(np.unique(as_labels(batch[LABEL])).tolist())
+                    labels |= _kinds_of(batch[LABEL])
                 trainer.learn(as_batch(batch, features, "a partition"), turn)
         if not rows:
             return
@@ -76,6 +76,14 @@ class PartitionTask:
             one_class=int(len(labels) == 1),
         )
         yield from write.numbers(Kind.COUNTER, np.arange(len(counters)), np.array(counters))
+
+
+def _kinds_of(column: pa.Array) -> set[Any]:
+    """The labels of some rows; of sets of labels, the sets, as one alone teaches something."""
+    labels = class_labels(column, "a partition")
+    return (
+        set(labels.tolist()) if isinstance(labels, LabelSets) else set(np.unique(labels).tolist())
+    )
 
 
 def changed_rows(

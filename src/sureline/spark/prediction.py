@@ -65,12 +65,22 @@ class PredictionTask:
         if len(batch):
             predicted = predict_batch(classifier, batch)
             found["prediction"] = predicted.label
+            if getattr(classifier, "is_multilabel", False):
+                found["prediction"] = _as_lists(predicted.label)
             if predicted.label.dtype.kind in "iuf":
                 found["prediction"] = predicted.label.astype(float)
             found["probability"] = predicted.probabilities
             if "raw" in self.outputs:
                 found["raw"] = _raw(classifier, batch.text if texts else batch.matrix)
         return pd.DataFrame({name: _with_nulls(found.get(name), valid) for name in self.outputs})
+
+
+def _as_lists(sets: Any) -> Any:
+    """Tuples of labels as lists, which Arrow takes for arrays."""
+    made = np.empty(len(sets), object)
+    for k, each in enumerate(sets):
+        made[k] = list(each)
+    return made
 
 
 def _raw(classifier: Any, rows: Any) -> Any:

@@ -154,6 +154,15 @@ def test_texts_without_labels_are_counted():
     assert model.n_seen_ == 3
 
 
+def test_numbers_stay_numbers_where_texts_have_no_label():
+    model = TextClassifier().partial_fit(["hello there"], [[]], classes=[1, 2])
+    model.partial_fit(["good morning", "see you"], [[], []])
+    model.partial_fit(["my card was charged"], [[2, 3]])
+    model.partial_fit(["bye"], [[]])
+    assert model.classes_.tolist() == [1, 2, 3]
+    assert model.classes_.dtype.kind == "i"
+
+
 def test_predictions_come_in_the_form_of_the_labels():
     texts, sets = tickets(120)
     matrix = as_label_sets(sets).indicator(np.array(LABELS)).astype(int)

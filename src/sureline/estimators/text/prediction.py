@@ -64,7 +64,7 @@ class TextPredictionMixin(PredictionMixin):
             The labels. Where texts have several: tuples of them, or a matrix of 0 and 1, sparse or
             dense, as in training.
         """
-        if self._is_multilabel:
+        if self.is_multilabel:
             sets: NDArray[Any] = self._predict_label_sets(X, min_confidence, top)
             return sets
         if top is not None:
@@ -126,7 +126,7 @@ class TextPredictionMixin(PredictionMixin):
         """
         if details:
             return self._predict_details(text, min_confidence)
-        if self._is_multilabel:
+        if self.is_multilabel:
             return self._predict_details(text, min_confidence).label
         if min_confidence is not None:
             return self.predict([text], min_confidence).tolist()[0]
@@ -252,11 +252,16 @@ class TextPredictionMixin(PredictionMixin):
         float
             The accuracy; where texts have several labels, all of them must be right.
         """
-        if not self._is_multilabel:
+        if not self.is_multilabel:
             base: Any = super()
             return float(base.score(X, y, sample_weight))
         chosen = np.concatenate(self._predicted(X, _chosen)[1])
         return subset_accuracy(cast(LabelSetModel, self.model_), y, chosen, sample_weight)
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether the fitted model learned any number of labels per text."""
+        return self.__sklearn_is_fitted__() and self.model_.learner.multilabel
 
     @property
     def _row_type(self) -> type:
@@ -265,11 +270,6 @@ class TextPredictionMixin(PredictionMixin):
         return dict if columns is not None and list(columns.values()) != [TEXT] else str
 
     # -- inside --------------------------------------------------------------------------------
-
-    @property
-    def _is_multilabel(self) -> bool:
-        """Whether the fitted model learned any number of labels per text."""
-        return self.__sklearn_is_fitted__() and self.model_.learner.multilabel
 
     def _predict_label_sets(self, X: Any, min_confidence: float | None, top: int | None) -> Any:
         """The sets of labels of texts, in the form in which labels were learned."""

@@ -58,19 +58,22 @@ def merge_shard_calibration(state: State, shards: Sequence[State]) -> None:
 def calibration_since(start: State, state: State) -> Floats:
     """What a model adds to sums: of noise and, if it changed, of calibrator, novelty, outcomes."""
     sums = np.zeros(calibration_size(start))
-    noise, calibrator, novelty, outcomes = _parts(sums, start)
+    noise, calibrator, novelty, outcomes, fits = _parts(sums, start)
     noise[:] = state.noise_sums - start.noise_sums
     if _has_moved(start, state):
         calibrator[:] = _calibrator_sums(state.calibrator)
         novelty[:] = state.novelty / state.calibrator[WEIGHT]
         outcomes[:] = _in_rows(state)[:, : start.classes]
         outcomes[0] -= start.outcomes[0, : start.classes]
+        for k, each in enumerate(fits):
+            each[:SUMS] = _calibrator_sums(state.fits[k, :SIZE])
+            each[SUMS:] = state.fits[k, SIZE:] - start.fits[k, SIZE:]
     return sums
 
 
 def set_calibration(merged: State, start: State, sums: Floats) -> None:
     """Set the calibration of a merged state to its start's and what all models have added."""
-    noise, calibrator, novelty, outcomes = _parts(sums, start)
+    noise, calibrator, novelty, outcomes, fits = _parts(sums, start)
     merged.noise_sums, merged.calibrator = start.noise_sums + noise, start.calibrator.copy()
     merged.novelty, classes = start.novelty.copy(), start.classes
     merged.outcomes[:, :classes] = start.outcomes[:, :classes]
@@ -78,18 +81,30 @@ def set_calibration(merged: State, start: State, sums: Floats) -> None:
         merged.calibrator, merged.novelty = _calibrator_of(calibrator, start.calibrator), novelty
         merged.outcomes[1:, :classes] = outcomes[1:]
         merged.outcomes[0, :classes] += outcomes[0]
+    merged.fits[: len(fits)] = start.fits[: len(fits)]
+    for k, each in enumerate(fits if calibrator[0] else ()):
+        merged.fits[k, :SIZE] = _calibrator_of(each[:SUMS], start.fits[k, :SIZE])
+        merged.fits[k, SIZE:] += each[SUMS:]
 
 
 def calibration_size(start: State) -> int:
     """How many sums there are."""
-    return int(NOISE + SUMS + start.novelty.size + start.outcomes.shape[0] * start.classes)
+    counts = start.outcomes.shape[0] * start.classes
+    return int(NOISE + SUMS + start.novelty.size + counts + _fitted(start) * (SUMS + NOISE))
 
 
-def _parts(sums: Floats, start: State) -> tuple[Floats, Floats, Floats, Floats]:
-    """The sums of noise, calibrator, novelty and outcomes."""
-    cuts = np.cumsum([NOISE, SUMS, start.novelty.size])
-    noise, calibrator, novelty, outcomes = np.split(sums, cuts)
-    return noise, calibrator, novelty, outcomes.reshape(-1, start.classes)
+def _fitted(start: State) -> int:
+    """How many labels have calibrators of their own."""
+    return start.used if start.layout.multilabel else 0
+
+
+def _parts(sums: Floats, start: State) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """The sums of noise, calibrator, novelty and outcomes, and of each label's own."""
+    counts = start.outcomes.shape[0] * start.classes
+    cuts = np.cumsum([NOISE, SUMS, start.novelty.size, counts])
+    noise, calibrator, novelty, outcomes, fits = np.split(sums, cuts)
+    shape = _fitted(start), SUMS + NOISE
+    return noise, calibrator, novelty, outcomes.reshape(-1, start.classes), fits.reshape(shape)
 
 
 def _merge_fits(merged: State, states: Sequence[State], classes: Sequence[Indices]) -> None:
