@@ -263,13 +263,13 @@ class TextPredictionMixin(PredictionMixin):
         """Whether the fitted model learned any number of labels per text."""
         return self.__sklearn_is_fitted__() and self.model_.learner.multilabel
 
+    # -- inside --------------------------------------------------------------------------------
+
     @property
     def _row_type(self) -> type:
         """What one row is: a text, or a dictionary of several columns."""
         columns = self.__dict__.get("columns_")
         return dict if columns is not None and list(columns.values()) != [TEXT] else str
-
-    # -- inside --------------------------------------------------------------------------------
 
     def _predict_label_sets(self, X: Any, min_confidence: float | None, top: int | None) -> Any:
         """The sets of labels of texts, in the form in which labels were learned."""
