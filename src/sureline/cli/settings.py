@@ -58,6 +58,10 @@ class Settings:
         learning = dict(self.learning)
         if learning.get("max_iter") == "auto":  # which is about texts
             learning["max_iter"] = 1
+        if learning.pop("threshold", "f1") != "f1":
+            raise InvalidParameter(
+                f"--threshold is about texts, but {source} holds svmlight rows; leave it out"
+            )
         made: OnlineClassifier = estimator.set_params(**learning)
         return made
 

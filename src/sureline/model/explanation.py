@@ -157,7 +157,7 @@ def explain_row(
     probabilities: list[Any] = [None] * len(classes)
     if model.has_variance:
         probabilities = model.predict_proba(rows)[0].tolist()
-    if model.learner.multilabel:
+    if getattr(getattr(model, "learner", None), "multilabel", False):  # a box has no learner
         labels, label = label, classes[int(np.argmax(probabilities))]
     explained = dict[Any, ClassExplanation]()
     for k, name in enumerate(classes):
