@@ -421,3 +421,9 @@ class CovarianceOptions:
         "precision (kl) or of the covariance (l2) after each step, or optimal among diagonals "
         "(exact); or the full matrix, for dense inputs of up to a few thousand features.",
     )
+    device: Literal["cpu", "cuda"] = option(
+        "cpu",
+        "Where a full covariance is kept while the model learns, and products with it are made: on "
+        "the CPU, or with 'cuda' on a GPU, by CuPy or PyTorch. The model and its file are the same "
+        "but for rounding; only learning needs the GPU.",
+    )

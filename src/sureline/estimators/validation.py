@@ -72,6 +72,7 @@ def choose_learner(
         half_life := choose_half_life(estimator, rule, covariance),
         multilabel,
         choose_class_storage(estimator, rule, covariance, half_life, compact, multilabel),
+        choose_device(estimator, covariance),
     )
 
 
@@ -137,6 +138,17 @@ def dense_learner(learner: Learner, owner: str) -> Learner:
             "jobs, or class_storage='dense'"
         )
     return replace(learner, class_storage="dense")
+
+
+def choose_device(estimator: Any, covariance: str) -> str:
+    """Where products with the covariance are made; others than a full one have none."""
+    device: str = getattr(estimator, "device", "cpu")
+    if device != "cpu" and covariance != "full":
+        raise InvalidParameter(
+            f"{type(estimator).__name__}: device={device!r} is for covariance='full', but "
+            f"covariance is {covariance!r}; choose device='cpu'"
+        )
+    return device
 
 
 def choose_half_life(estimator: Any, rule: Rule, covariance: str) -> int | None:

@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dtrtri
 from sureline.kernels.arguments import Examples, ModelArrays
 from sureline.kernels.calibration import NEAR, PRIOR_VARIANCE
 from sureline.kernels.full_blocks import EXPECT_RIVALS, Block
+from sureline.model.device import DeviceMatrices
 from sureline.model.matrices import FEWEST_FEATURES, BlockRows, HostMatrices, block_of
 
 Floats = NDArray[np.float64]
@@ -21,7 +22,8 @@ Integers = NDArray[np.int64]
 FEWEST_WITH_RIVALS = 768  # few rows of a block share a rival
 MOST_ROWS, MOST_WITH_RIVALS = 128, 256
 FEWEST_ROWS = 8
-PRODUCTS = 2.0**23  # numbers in the products of one block
+PRODUCTS, PRODUCTS_ON_DEVICE = 2.0**23, 2.0**27  # numbers in the products of one block
+CPU = "cpu"
 
 
 class BlockTask(NamedTuple):
@@ -33,7 +35,7 @@ class BlockTask(NamedTuple):
 
     steps: Callable[[Examples, int, Block], int]
     model: ModelArrays
-    matrices: HostMatrices
+    matrices: HostMatrices | DeviceMatrices
     dtype: str
     constant: float
     floor: float
@@ -41,16 +43,17 @@ class BlockTask(NamedTuple):
     rivals: int | None
 
 
-def rows_in_block(features: int, columns: int, rivals: int | None) -> int:
+def rows_in_block(features: int, columns: int, rivals: int | None, device: str) -> int:
     """How many rows make a block, or 1 where rows are learned one at a time.
 
     There are products of so many `columns` with each row, or of its class and so many `rivals`.
     """
-    if features < (FEWEST_WITH_RIVALS if rivals else FEWEST_FEATURES):
+    if device == CPU and features < (FEWEST_WITH_RIVALS if rivals else FEWEST_FEATURES):
         return 1
     most = MOST_WITH_RIVALS if rivals else MOST_ROWS
     products = min(columns, rivals + 1) if rivals else columns
-    return int(min(max(PRODUCTS / (features * products), FEWEST_ROWS), most))
+    numbers = PRODUCTS if device == CPU else PRODUCTS_ON_DEVICE
+    return int(min(max(numbers / ((features + 1) * products), FEWEST_ROWS), most))
 
 
 @np.errstate(all="ignore")
@@ -159,7 +162,8 @@ def _with_products(
         if start == stop:
             continue
         own = members[start:stop]
-        product = matrices.products(k, rows._replace(values=rows.values[own]))
+        whole = own.size == len(rows.values)
+        product = matrices.products(k, rows, None if whole else own)
         products.parts[k].append(product)
         norms[start:stop] = matrices.gram(product, rows, gram[start:stop])
         first[start:stop] = gram[np.arange(start, stop), own]
@@ -201,13 +205,13 @@ def _apply(task: BlockTask, block: Block, products: Products, means: Floats) -> 
         left = dtrtri(taken, unitdiag=1)[0].T
         factors = np.concatenate([np.sqrt(losses)[:, np.newaxis] * left, [pulls @ left]])
         roots = matrices.combine(factors, product, chosen)
-        moved = means[:, k] + matrices.to_host(roots[-1])
+        moved = means[:, k] + matrices.to_host(roots[-1, :])
         if not np.isfinite(moved).all():
             each = matrices.combine(pulls[:, np.newaxis] * left, product, chosen)
             path = means[:, k] + np.cumsum(matrices.to_host(each), axis=0)
             bad = ~np.isfinite(path).all(axis=1)
             overflowed.append(int(members[np.argmax(bad) if bad.any() else -1]))
-        changes.append((k, roots[:-1], moved))
+        changes.append((k, roots[:-1, :], moved))
     if overflowed:
         return min(overflowed)
     for k, roots, moved in changes:

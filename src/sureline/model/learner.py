@@ -229,8 +229,10 @@ class Learner(Loops):
         whole = self.scheme == ONE_VS_REST or not state.wide
         share = FEW_ROWS / (seen + FEW_ROWS)
         state.table[0, 0, column] = sign * AGAINST * (1.0 if whole else 0.5) * (1.0 - share)
-        if state.covariance.size:
-            state.covariance[column, 0, 0] = share * self.initial_variance
+        if state.layout.covariance == "full":
+            covariance = state.covariance
+            covariance[column, 0, 0] = share * self.initial_variance
+            state.covariance = covariance
         else:
             state.table[0, 1, column] = share * self.initial_variance
 

@@ -46,8 +46,8 @@ from sureline.kernels.sparse_update import (
     pair_buffers,
 )
 from sureline.model import State
-from sureline.model.blocks import BlockTask, learn_blocks, rows_in_block
-from sureline.model.matrices import HostMatrices
+from sureline.model.blocks import CPU, BlockTask, learn_blocks, rows_in_block
+from sureline.model.device import open_device
 from sureline.model.scorer import Scorer
 from sureline.model.sparse_state import MOST_CLASSES, SparseState
 
@@ -74,6 +74,7 @@ REST_RIVALS = 3  # rivals of a row's class where the scheme is one-vs-rest and w
 UNLIMITED = 2**62
 EMPTY = np.zeros(0)
 NO_OUTCOMES = np.zeros((0, 0))
+NO_MATRICES = np.zeros((0, 0, 0))  # loops over rows of blocks do not need them
 
 
 class Turn(NamedTuple):
@@ -129,7 +130,7 @@ class Loops(Scorer):
         new = not turn.learned
         return ModelArrays(
             state.table if table is None else table,
-            state.covariance,
+            state.covariance if self.device == CPU else NO_MATRICES,
             state.last_changed,
             state.counts,
             state.class_counts,
@@ -195,11 +196,12 @@ class Loops(Scorer):
 
     def _learn_full(self, state: State, examples: Examples, turn: Turn) -> int:
         """Learn with a full covariance."""
+        state.move_to(None if self.device == CPU else open_device(self.device))
         model = self._model(state, turn)
         rule = self._step_rule(state, turn, FULL_FLOOR * self.initial_variance)
         below = RESCALE * self.initial_variance if self.rule.scale_free else 0.0
         size, _, columns = state.table.shape
-        if self.rows_at_once(state) > 1 and examples.order.size > 1:
+        if self.device != CPU or (self.rows_at_once(state) > 1 and examples.order.size > 1):
             return self._learn_blocks(state, examples, model, rule, below)
         several = state.wide and self.scheme != ONE_VS_REST
         buffers = full_buffers(size, 2 if several else 1)
@@ -215,7 +217,8 @@ class Loops(Scorer):
         """How many rows make a block of a full covariance; 1 where there are none."""
         if state.layout.covariance != "full":
             return 1
-        return rows_in_block(state.features, state.table.shape[2], self._rivals(state))
+        columns, rivals = state.table.shape[2], self._rivals(state)
+        return rows_in_block(state.features, columns, rivals, self.device)
 
     def _rivals(self, state: State) -> int | None:
         """With how many rivals a class is compared; 0 one against the rest, None for two."""
@@ -239,9 +242,8 @@ class Loops(Scorer):
             loop = STEPS_OF_RIVALS.loop(self.dtype)
             return int(loop(examples, model, rule, free, known, rivals, block))
 
-        matrices = HostMatrices(state.covariance)
         task = BlockTask(
-            steps, model, matrices, self.dtype, self.constant, rule.floor, below, rivals
+            steps, model, state.matrices(), self.dtype, self.constant, rule.floor, below, rivals
         )
         return learn_blocks(task, examples, state.used, self.rows_at_once(state))
 

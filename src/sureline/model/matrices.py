@@ -52,23 +52,43 @@ def block_of(
     return BlockRows(values, places)
 
 
+class FirstMatrices(NamedTuple):
+    """The covariances that learning begins with, before anything keeps them: `variance` times I."""
+
+    classes: int
+    size: int
+    variance: float
+
+    def host(self) -> Floats:
+        """An array of them."""
+        matrices = np.zeros((self.classes, self.size, self.size))
+        matrices[:, np.arange(self.size), np.arange(self.size)] = self.variance
+        return matrices
+
+
 class HostMatrices:
     """The covariances of a state, in place."""
 
     def __init__(self, covariance: NDArray[np.float64]) -> None:
         self.covariance = covariance
 
+    @property
+    def size(self) -> int:
+        """The number of rows of each Σ."""
+        return int(self.covariance.shape[1])
+
     def diagonals(self, count: int) -> Floats:
         """The variances of so many classes."""
         return np.array(np.diagonal(self.covariance[:count], axis1=1, axis2=2))
 
-    def products(self, k: int, rows: BlockRows) -> Floats:
-        """The product of some rows with the Σ of class k."""
-        return np.asarray(rows.values @ self.covariance[k][rows.span])
+    def products(self, k: int, rows: BlockRows, members: NDArray[np.int64] | None) -> Floats:
+        """The product of some members of a block, or of all, with the Σ of class k."""
+        values = rows.values if members is None else rows.values[members]
+        return np.asarray(values @ self.covariance[k][rows.span])
 
     def variances(self, k: int, rows: BlockRows) -> Floats:
         """xᵀΣx of some rows, with the Σ of class k."""
-        products = self.products(k, rows)[:, rows.span]
+        products = self.products(k, rows, None)[:, rows.span]
         return np.asarray(np.einsum("ij,ij->i", products, rows.values))
 
     def gram(self, product: Floats, rows: BlockRows, out: Floats) -> Floats:
@@ -109,13 +129,13 @@ class HostMatrices:
 
 
 def spread_blocks(
-    matrices: HostMatrices, rows: Rows, constant: float, dtype: str, out: Floats
+    matrices: Any, rows: Rows, constant: float, dtype: str, out: Floats
 ) -> NDArray[np.bool_]:
     """Write the deviation of every row's scores, by column; return which rows need a closer look.
 
     Those are the ones whose variance is not positive, or lost digits as it was squared.
     """
-    odd, size = np.zeros(len(out), np.bool_), matrices.covariance.shape[1]
+    odd, size = np.zeros(len(out), np.bool_), matrices.size
     with np.errstate(all="ignore"):
         for start in range(0, len(out), ROWS):
             stop = min(start + ROWS, len(out))

@@ -37,7 +37,7 @@ from sureline.kernels.probability import BENDS, NODES, WEIGHTS, WIN
 from sureline.kernels.scores import SCORE, SCORE_FULL, SCORE_FULL_ONE, SCORE_ONE, SPREAD
 from sureline.model import Layout, State
 from sureline.model.forgetting import forgetting
-from sureline.model.matrices import FEWEST_FEATURES, HostMatrices, spread_blocks
+from sureline.model.matrices import FEWEST_FEATURES, spread_blocks
 from sureline.model.sparse_scores import PairScores
 from sureline.model.sparse_state import SparseState
 from sureline.rules import OwnKernel, Rule
@@ -85,7 +85,8 @@ class Scorer:
     A model that is `calibrated` has a calibrator, which learns from a row before the model does;
     one that is `adaptive` estimates the rule's first constant from the rows. A `compact` one has a
     state that holds the weights themselves, and cannot learn. A `multilabel` one learns rows with
-    sets of labels; the first column of its state belongs to no label.
+    sets of labels; the first column of its state belongs to no label. Products with full
+    covariances are made on the `device`.
     """
 
     rule: Rule
@@ -103,6 +104,7 @@ class Scorer:
     half_life: float | None = None
     multilabel: bool = False
     class_storage: str = "dense"
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if self.compact and (self.rule.kernel is None or self.rule.kernel.linear):
@@ -253,13 +255,14 @@ class Scorer:
         """Write the deviations of every row's scores with a full covariance."""
         parts = [slice(0, len(rows))]
         if len(rows) > 1 and state.features >= FEWEST_FEATURES:
-            matrices = HostMatrices(state.covariance)
+            matrices = state.matrices()
             odd = spread_blocks(matrices, rows, self.constant, self.dtype, spread)
             parts = [slice(row, row + 1) for row in np.flatnonzero(odd).tolist()]
         spread_full, scale_free = SPREAD_FULL.loop(self.dtype), bool(self.rule.scale_free)
-        given, buffer = (state.covariance, self.constant, scale_free), np.empty(state.features + 1)
+        constant, buffer = self.constant, np.empty(state.features + 1)
         for part in parts:
-            if not spread_full(rows.part(part.start, part.stop), *given, buffer, spread[part]):
+            some = rows.part(part.start, part.stop)
+            if not spread_full(some, state.covariance, constant, scale_free, buffer, spread[part]):
                 raise DataError(INDEFINITE)
 
     def _score_informed(

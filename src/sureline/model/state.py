@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from sureline.kernels.calibration import (
     WEIGHT,
 )
 from sureline.kernels.label_sets import FIRST_FIT, FIT, LINES
+from sureline.model.device import Device, DeviceMatrices
+from sureline.model.matrices import FirstMatrices, HostMatrices
 
 ARRAYS = (
     "table",
@@ -142,10 +144,9 @@ class Layout:
         rows, classes = features + 1, max(columns, 2)
         initial = np.asarray(self.initial[: self.slots], self.dtype)
         full = self.covariance == "full"
-        covariance: NDArray[Any]
-        covariance = np.zeros((columns, rows, rows) if full else (0, 0, 0), self.dtype)
+        covariance: Any = np.zeros((0, 0, 0), self.dtype)
         if full:
-            covariance[:, np.arange(rows), np.arange(rows)] = self.initial[1]
+            covariance = FirstMatrices(columns, rows, self.initial[1])
         return State(
             self,
             repeated(np.repeat(initial[:, np.newaxis], columns, axis=1), rows),
@@ -167,6 +168,25 @@ def repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
         table[done : 2 * done] = table[: min(done, times - done)]
         done *= 2
     return table
+
+
+class Covariance:
+    """The full covariances of a state, as an array; where they are on a device, a copy of those.
+
+    One that is assigned replaces those on the device. It is no field of its own, but how the field
+    of the dataclass is kept.
+    """
+
+    def __get__(self, state: State | None, owner: type[State]) -> NDArray[Any]:
+        if state is None:
+            raise AttributeError  # there is no default
+        held: NDArray[Any] | DeviceMatrices | FirstMatrices = state.__dict__["covariance"]
+        if isinstance(held, FirstMatrices):  # kept, as arrays are changed in place
+            held = state.__dict__["covariance"] = held.host()
+        return held.host if isinstance(held, DeviceMatrices) else held
+
+    def __set__(self, state: State, value: NDArray[Any] | FirstMatrices) -> None:
+        state.__dict__["covariance"] = value
 
 
 @dataclass
@@ -194,8 +214,8 @@ class State:
 
     layout: Layout
     table: NDArray[Any]
-    covariance: NDArray[Any]
-    last_changed: NDArray[np.int64]
+    covariance: NDArray[Any] = cast(Any, Covariance())
+    last_changed: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 1), np.int64))
     wide: bool = False
     used: int = 1
     clock: int = 0
@@ -208,6 +228,31 @@ class State:
     outcomes: NDArray[np.float64] = field(default_factory=lambda: np.zeros((1 + INTERVALS, 2)))
     novelty: NDArray[np.float64] = field(default_factory=lambda: np.zeros(INTERVALS))
     fits: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, FIT)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: no array on a device."""
+        return {**self.__dict__, "covariance": self.covariance}
+
+    # -- where the full covariances are ---------------------------------------------------------
+
+    @property
+    def _on_device(self) -> bool:
+        return isinstance(self.__dict__["covariance"], DeviceMatrices)
+
+    def matrices(self) -> HostMatrices | DeviceMatrices:
+        """The full covariances, where they are."""
+        if self._on_device:
+            return cast(DeviceMatrices, self.__dict__["covariance"])
+        return HostMatrices(self.covariance)
+
+    def move_to(self, device: Device | None) -> None:
+        """Keep the full covariances on a device from now on, or on the host."""
+        if device is None and self._on_device:
+            self.covariance = self.covariance
+        elif device is not None and not self._on_device:
+            self.__dict__["covariance"] = DeviceMatrices(device, self.__dict__["covariance"])
+
+    # -- what is known ---------------------------------------------------------------------------
 
     @property
     def features(self) -> int:
@@ -252,7 +297,8 @@ class State:
 
     def writeable(self) -> State:
         """The state, or a copy where its arrays are read-only, mapped from a file."""
-        arrays = (getattr(self, name) for name in ARRAYS)
+        on_device = "covariance" if self._on_device else ""
+        arrays = (getattr(self, name) for name in ARRAYS if name != on_device)
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
     def copy(self, table: NDArray[Any] | None = None) -> State:

@@ -1,0 +1,192 @@
+"""Full covariances on a device such as a GPU, through the array API.
+
+The matrices stay on the device while a model learns. The steps of a block are made on the CPU,
+from a small matrix that is copied for each block.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sureline.errors import InvalidParameter
+from sureline.model.matrices import BlockRows, FirstMatrices, Floats
+
+PANEL_NUMBERS = 2**27  # of a part of WᵀW, which takes 1 GiB
+LEAST_PANEL, MOST_PANEL = 512, 4096  # rows
+
+
+class Device(NamedTuple):
+    """An array API namespace, and a device of its arrays."""
+
+    xp: Any
+    device: Any
+
+
+def open_device(name: str) -> Device:
+    """The device of that name, by CuPy or PyTorch; or a sentence on what is missing."""
+    try:
+        importlib.import_module("array_api_compat")
+    except ImportError:
+        raise InvalidParameter(
+            f"device={name!r} needs the package array-api-compat: pip install 'sureline[gpu]'"
+        ) from None
+    missing = []
+    for library in ("cupy", "torch"):
+        try:
+            xp = importlib.import_module(f"array_api_compat.{library}")
+            found = (
+                xp.cuda.runtime.getDeviceCount() if library == "cupy" else xp.cuda.device_count()
+            )
+            if found:
+                return Device(xp, xp.cuda.Device() if library == "cupy" else xp.device(name))
+        except ImportError:
+            missing.append(library)
+        except Exception:  # noqa: S110, CuPy has its own for a driver that is missing
+            pass
+    if len(missing) == 2:
+        raise InvalidParameter(
+            f"device={name!r} needs CuPy or PyTorch: pip install cupy-cuda12x, or torch"
+        )
+    raise InvalidParameter(f"device={name!r}: there is no GPU here that CUDA can use")
+
+
+def to_host(array: Any) -> NDArray[Any]:
+    """An array of any library as NumPy's."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "get") and hasattr(array, "device"):  # CuPy
+        return np.asarray(array.get())
+    if hasattr(array, "detach"):  # PyTorch
+        array = array.detach().cpu()
+    return np.asarray(array)
+
+
+class DeviceMatrices:
+    """The covariances of a state on a device; see `HostMatrices`."""
+
+    def __init__(self, device: Device, covariance: Floats | FirstMatrices) -> None:
+        self.device, self._host = device, cast("Floats | None", None)
+        if isinstance(covariance, FirstMatrices):
+            self.shape = covariance.classes, covariance.size, covariance.size
+            variance = covariance.variance
+            self.matrices = [self._first(covariance.size, variance) for _ in range(self.shape[0])]
+        else:
+            self.shape, self._host = covariance.shape, covariance
+            self.matrices = [self._put(matrix) for matrix in covariance]
+        self._values: tuple[Floats, Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of rows of each Σ."""
+        return int(self.shape[1])
+
+    @property
+    def host(self) -> NDArray[np.float64]:
+        """A copy on the host, up to date."""
+        if self._host is None:
+            self._host = np.empty(self.shape)
+            for out, matrix in zip(self._host, self.matrices, strict=True):
+                out[:] = to_host(matrix)
+        return self._host
+
+    def _first(self, size: int, variance: float) -> Any:
+        """A matrix that begins with this variance, made in place."""
+        xp, device = self.device
+        matrix = xp.zeros((size, size), dtype=xp.float64, device=device)
+        for start in range(0, size, MOST_PANEL):
+            stop = min(start + MOST_PANEL, size)
+            square = variance * xp.eye(stop - start, dtype=xp.float64, device=device)
+            matrix[start:stop, start:stop] = square
+        return matrix
+
+    def _put(self, array: NDArray[Any]) -> Any:
+        xp, device = self.device
+        return xp.asarray(np.ascontiguousarray(array), device=device, copy=True)
+
+    def _put_values(self, rows: BlockRows) -> Any:
+        """The values of a block, which are needed several times."""
+        if self._values is None or self._values[0] is not rows.values:
+            self._values = rows.values, self._put(rows.values)
+        return self._values[1]
+
+    def diagonals(self, count: int) -> Floats:
+        """The variances of so many classes."""
+        linalg = self.device.xp.linalg
+        return np.stack([to_host(linalg.diagonal(each)) for each in self.matrices[:count]])
+
+    def products(self, k: int, rows: BlockRows, members: NDArray[np.int64] | None) -> Any:
+        """The product of some members of a block, or of all, with the Σ of class k."""
+        xp, values, matrix = self.device.xp, self._put_values(rows), self.matrices[k]
+        if members is not None:
+            values = xp.take(values, self._put(members), axis=0)
+        if rows.places is not None:
+            matrix = xp.take(matrix, self._put(rows.places), axis=0)
+        return xp.matmul(values, matrix)
+
+    def variances(self, k: int, rows: BlockRows) -> Floats:
+        """xᵀΣx of some rows, with the Σ of class k."""
+        product = self._at(self.products(k, rows, None), rows.places)
+        return to_host(self.device.xp.sum(product * self._put_values(rows), axis=1))
+
+    def gram(self, product: Any, rows: BlockRows, out: Floats) -> Floats:
+        """Write the products of P and rows into `out`, with P's first column; return |P|²."""
+        xp = self.device.xp
+        gram = xp.matmul(self._at(product, rows.places), self._put_values(rows).T)
+        norms = xp.sum(product * product, axis=1)
+        found = to_host(xp.concat([gram, product[:, :1], norms[:, None]], axis=1))
+        out[:] = found[:, :-1]
+        return np.ascontiguousarray(found[:, -1])
+
+    def _at(self, product: Any, places: NDArray[np.intp] | None) -> Any:
+        if places is None:
+            return product
+        return self.device.xp.take(product, self._put(places), axis=1)
+
+    def columns(self, product: Any, places: NDArray[np.intp]) -> Floats:
+        """Some columns of P."""
+        if not places.size:
+            return np.empty((product.shape[0], 0))
+        return to_host(self._at(product, places))
+
+    def combine(self, factors: Floats, product: Any, chosen: NDArray[np.intp]) -> Any:
+        """Sums of chosen rows of P."""
+        xp = self.device.xp
+        return xp.matmul(self._put(factors), xp.take(product, self._put(chosen), axis=0))
+
+    def join(self, parts: list[Any]) -> Any:
+        """Several products of one class as one."""
+        return parts[0] if len(parts) == 1 else self.device.xp.concat(parts, axis=0)
+
+    def to_host(self, array: Any) -> Floats:
+        """An array of this kind as NumPy's."""
+        return to_host(array)
+
+    def subtract(self, k: int, roots: Any, floor: float) -> None:
+        """Take WᵀW from the Σ of class k.
+
+        Of each pair of elements one is computed, but near the diagonal, and Σ stays symmetric.
+        """
+        xp, matrix, size = self.device.xp, self.matrices[k], self.size
+        rows = min(max(PANEL_NUMBERS // size, LEAST_PANEL), MOST_PANEL)
+        self._host = None
+        for start in range(0, size, rows):
+            stop = min(start + rows, size)
+            panel = xp.matmul(roots[:, start:stop].T, roots[:, start:])
+            square = panel[:, : stop - start]
+            panel[:, : stop - start] = 0.5 * (square + square.T)
+            matrix[start:stop, start:] -= panel
+            if stop < size:
+                matrix[stop:, start:stop] = matrix[start:stop, stop:].T
+        variances = xp.linalg.diagonal(matrix)
+        if bool(xp.any(variances < floor)):
+            for j in np.flatnonzero(to_host(variances) < floor).tolist():
+                matrix[j, j] = floor
+
+    def scale(self, k: int, factor: float) -> None:
+        """Multiply the Σ of class k."""
+        self.matrices[k] *= factor
+        self._host = None
