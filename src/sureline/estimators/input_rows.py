@@ -17,6 +17,7 @@ from sureline.data.conversion import SEVERAL, check_not_missing
 from sureline.errors import DataError, show
 from sureline.features.rows import Rows
 from sureline.kernels.row_check import LOOK_AT_ROWS
+from sureline.model.device import to_host
 
 NO_LABELS = "no_validation"  # scikit-learn's word for rows without labels
 
@@ -27,6 +28,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = NO_LABELS, reset: bool = Fals
     With ``reset=True`` this is the estimator's first input, which sets the number and the names of
     its features. Sparse numbers need not be finite: `as_rows` checks them.
     """
+    X, y = on_host(X), on_host(y)
     unlabelled = type(y) is str
     if not unlabelled and getattr(getattr(y, "dtype", None), "kind", "O") == "O":
         _check_one_each(estimator, y)
@@ -45,6 +47,15 @@ def validate_rows(estimator: Any, X: Any, y: Any = NO_LABELS, reset: bool = Fals
             reset=reset,
             ensure_all_finite=checked,
         )
+
+
+def on_host(value: Any) -> Any:
+    """An array of CuPy, PyTorch or another library of the array API as NumPy's; others as given."""
+    if isinstance(value, np.ndarray) or not (
+        hasattr(value, "__dlpack__") and hasattr(value, "shape")
+    ):
+        return value
+    return to_host(value)
 
 
 def _check_one_each(estimator: Any, y: Any) -> None:
@@ -85,6 +96,7 @@ def validate_weights(
     """The weights of n examples: finite and at least 0; not all 0, unless that is allowed."""
     if sample_weight is None:
         return np.ones(n)
+    sample_weight = on_host(sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, sample_weight)
     weight: NDArray[np.float64] = check_array(

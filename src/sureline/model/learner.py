@@ -230,9 +230,8 @@ class Learner(Loops):
         share = FEW_ROWS / (seen + FEW_ROWS)
         state.table[0, 0, column] = sign * AGAINST * (1.0 if whole else 0.5) * (1.0 - share)
         if state.layout.covariance == "full":
-            covariance = state.covariance
-            covariance[column, 0, 0] = share * self.initial_variance
-            state.covariance = covariance
+            state.move_to(None)
+            state.covariance[column, 0, 0] = share * self.initial_variance
         else:
             state.table[0, 1, column] = share * self.initial_variance
 

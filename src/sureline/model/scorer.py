@@ -254,7 +254,8 @@ class Scorer:
     def _spread_full(self, state: State, rows: Rows, spread: Floats) -> None:
         """Write the deviations of every row's scores with a full covariance."""
         parts = [slice(0, len(rows))]
-        if len(rows) > 1 and state.features >= FEWEST_FEATURES:
+        many = len(rows) > 1 and state.features >= FEWEST_FEATURES
+        if many or state.is_on_device:
             matrices = state.matrices()
             odd = spread_blocks(matrices, rows, self.constant, self.dtype, spread)
             parts = [slice(row, row + 1) for row in np.flatnonzero(odd).tolist()]

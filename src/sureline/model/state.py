@@ -236,20 +236,21 @@ class State:
     # -- where the full covariances are ---------------------------------------------------------
 
     @property
-    def _on_device(self) -> bool:
+    def is_on_device(self) -> bool:
+        """Whether the full covariances are on a device."""
         return isinstance(self.__dict__["covariance"], DeviceMatrices)
 
     def matrices(self) -> HostMatrices | DeviceMatrices:
         """The full covariances, where they are."""
-        if self._on_device:
+        if self.is_on_device:
             return cast(DeviceMatrices, self.__dict__["covariance"])
         return HostMatrices(self.covariance)
 
     def move_to(self, device: Device | None) -> None:
         """Keep the full covariances on a device from now on, or on the host."""
-        if device is None and self._on_device:
+        if device is None and self.is_on_device:
             self.covariance = self.covariance
-        elif device is not None and not self._on_device:
+        elif device is not None and not self.is_on_device:
             self.__dict__["covariance"] = DeviceMatrices(device, self.__dict__["covariance"])
 
     # -- what is known ---------------------------------------------------------------------------
@@ -297,7 +298,7 @@ class State:
 
     def writeable(self) -> State:
         """The state, or a copy where its arrays are read-only, mapped from a file."""
-        on_device = "covariance" if self._on_device else ""
+        on_device = "covariance" if self.is_on_device else ""
         arrays = (getattr(self, name) for name in ARRAYS if name != on_device)
         return self if all(array.flags.writeable for array in arrays) else self.copy()
 
@@ -315,7 +316,8 @@ class State:
             self.class_counts[here] = source.class_counts[there]
         if self.layout.last_changed:
             self.last_changed[here] = source.last_changed[there]
-        if self.covariance.size:
+        if self.layout.covariance == "full":
+            self.move_to(None)
             self.covariance[matrix_block(here)] = source.covariance[matrix_block(there)]
 
     def with_features(self, features: int, limit_gb: float = math.inf, owner: str = "") -> State:

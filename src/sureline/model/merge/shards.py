@@ -141,6 +141,8 @@ class ShardStates:
     def _merge_full(self, variance: float) -> None:
         """Merge means and covariances, a column at a time."""
         state = self.state
+        for each in (state, *self.states):  # they are changed in place
+            each.move_to(None)
 
         def merge(column: int) -> None:
             pairs = [
