@@ -17,15 +17,18 @@ import json
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse
 
 from sureline import AROWClassifier
-from sureline.estimators import classifier_for
-from sureline.model.device import open_device
+from sureline.estimators import classifier_for, online
+from sureline.model import blocks
+from sureline.model.device import DeviceMatrices, open_device
 from sureline.rules import rules
 
 SIZE = 8192  # of the matrices whose product is timed
@@ -134,6 +137,47 @@ def dense(sizes: list[int], rows: int, peak: float) -> list[dict[str, Any]]:
     return found
 
 
+def parts(features: int, rows: int) -> list[dict[str, Any]]:
+    """Where the time of a block goes: milliseconds of each part, with the GPU waited for."""
+    taken: dict[str, list[float]] = {}
+
+    def timed(owner: Any, name: str) -> Any:
+        function = getattr(owner, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            _wait()
+            begin = time.perf_counter()
+            result = function(*given, **named)
+            _wait()
+            taken.setdefault(name, []).append(time.perf_counter() - begin)
+            return result
+
+        return patch.object(owner, name, call)
+
+    X, y = rows_of(rows, features, 2)
+    fit_time(X[:300], y[:300], device="cuda")
+    with ExitStack() as patches:
+        for name in ("products", "gram", "diagonals", "combine", "subtract", "_put_values"):
+            patches.enter_context(timed(DeviceMatrices, name))
+        for name in ("block_of", "_with_products", "_apply", "_learn_block"):
+            patches.enter_context(timed(blocks, name))
+        patches.enter_context(timed(online, "as_rows"))
+        patches.enter_context(timed(online, "validate_rows"))
+        seconds, _ = fit_time(X, y, device="cuda")
+    found: list[dict[str, Any]] = [
+        {
+            "features": features,
+            "part": name,
+            "calls": len(times),
+            "ms, median": 1e3 * float(np.median(times)),
+            "ms, most": 1e3 * max(times),
+            "share": sum(times) / seconds,
+        }
+        for name, times in taken.items()
+    ]
+    return found
+
+
 def many(features: int, classes: int, rows: int) -> list[dict[str, Any]]:
     """Microseconds a row of many classes, such as of embeddings."""
     found = []
@@ -198,6 +242,7 @@ def main() -> None:
     step("answers", answers)
     peak = found["product"]["teraflops"] if isinstance(found["product"], dict) else np.nan
     step("dense", lambda: dense(given.sizes, given.rows, peak))
+    step("parts", lambda: [line for size in given.sizes for line in parts(size, 1024)])
     step("many classes", lambda: many(1024, 20, given.rows))
     step("sparse", lambda: sparse(given.sparse_features, given.sparse_rows))
     text = [f"## {name}\n\n{table(each if isinstance(each, list) else [each])}\n"

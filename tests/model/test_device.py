@@ -31,8 +31,8 @@ def cuda(request, monkeypatch):
     else:
         found = device.Device(array_api_compat.numpy, "cpu")
     monkeypatch.setattr(loops, "open_device", lambda name: found)
-    monkeypatch.setattr(device, "PANEL_NUMBERS", 0)
-    monkeypatch.setattr(device, "LEAST_PANEL", 8)
+    monkeypatch.setattr(device, "PANEL", 8)
+    monkeypatch.setattr(device, "TAKEN", 100)
     return found
 
 

@@ -49,8 +49,19 @@ def subtract_panel(covariance: Any, panel: Any, start: int, floor: float) -> Non
         covariance[i, i] = max(covariance[i, i], floor)
 
 
+def symmetrize(matrix: Any) -> None:
+    """Make a matrix, which is symmetric but for rounding, symmetric to the bit."""
+    size = matrix.shape[0]
+    for begin in range(0, size, TILE):
+        for other in range(begin, size, TILE):
+            for i in range(begin, min(begin + TILE, size)):
+                for j in range(max(other, i + 1), min(other + TILE, size)):
+                    matrix[i, j] = matrix[j, i] = 0.5 * (matrix[i, j] + matrix[j, i])
+
+
 MARK_FEATURES = Kernel(mark_features, lambda real: types.void(rows(real), given(i8), array(flag)))
 FILL_ROWS = Kernel(
     fill_rows, lambda real: types.void(rows(real), given(i8), f8, given(i8), array(f8, 2))
 )
 SUBTRACT_PANEL = Kernel(subtract_panel, lambda _: types.void(array(f8, 2), given(f8, 2), i8, f8))
+SYMMETRIZE = Kernel(symmetrize, lambda _: types.void(array(f8, 2)))

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sureline.errors import InvalidParameter
+from sureline.kernels.block_rows import SYMMETRIZE
 from sureline.model.matrices import BlockRows, FirstMatrices, Floats
 
-PANEL_NUMBERS = 2**27  # of a part of WᵀW, which takes 1 GiB
-LEAST_PANEL, MOST_PANEL = 512, 4096  # rows
+PANEL = 512  # rows of Σ that are changed at once
+TAKEN = 2**27  # numbers that are copied from Σ at once, which take 1 GiB
+ALIGNED = 64  # numbers
 
 
 class Device(NamedTuple):
@@ -66,41 +68,50 @@ def to_host(array: Any) -> NDArray[Any]:
 
 
 class DeviceMatrices:
-    """The covariances of a state on a device; see `HostMatrices`."""
+    """The covariances of a state on a device; see `HostMatrices`.
+
+    Each is filled up with zeros to a number of rows that GPUs multiply fast.
+    """
 
     def __init__(self, device: Device, covariance: Floats | FirstMatrices) -> None:
         self.device, self._host = device, cast("Floats | None", None)
-        if isinstance(covariance, FirstMatrices):
-            self.shape = covariance.classes, covariance.size, covariance.size
-            variance = covariance.variance
-            self.matrices = [self._first(covariance.size, variance) for _ in range(self.shape[0])]
-        else:
-            self.shape, self._host = covariance.shape, covariance
-            self.matrices = [self._put(matrix) for matrix in covariance]
         self._values: tuple[Floats, Any] | None = None
-
-    @property
-    def size(self) -> int:
-        """The number of rows of each Σ."""
-        return int(self.shape[1])
+        if isinstance(covariance, FirstMatrices):
+            count, self.size = covariance.classes, covariance.size
+            self.matrices = [self._first(covariance.variance) for _ in range(count)]
+        else:
+            self.size, self._host = covariance.shape[1], covariance
+            self.matrices = [self._filled_up(matrix) for matrix in covariance]
 
     @property
     def host(self) -> NDArray[np.float64]:
-        """A copy on the host, up to date."""
+        """A copy on the host, up to date; a GPU's products may leave it asymmetric by rounding."""
         if self._host is None:
-            self._host = np.empty(self.shape)
+            self._host = np.empty((len(self.matrices), self.size, self.size))
             for out, matrix in zip(self._host, self.matrices, strict=True):
-                out[:] = to_host(matrix)
+                out[:] = to_host(matrix[: self.size, : self.size])
+                SYMMETRIZE.compiled("float64")(out)
         return self._host
 
-    def _first(self, size: int, variance: float) -> Any:
+    def _empty(self, rows: int | None = None) -> Any:
+        """Zeros, as wide as a matrix and as high, or with so many rows."""
+        xp, device = self.device
+        width = -(-self.size // ALIGNED) * ALIGNED
+        return xp.zeros((width if rows is None else rows, width), dtype=xp.float64, device=device)
+
+    def _first(self, variance: float) -> Any:
         """A matrix that begins with this variance, made in place."""
         xp, device = self.device
-        matrix = xp.zeros((size, size), dtype=xp.float64, device=device)
-        for start in range(0, size, MOST_PANEL):
-            stop = min(start + MOST_PANEL, size)
+        matrix = self._empty()
+        for start in range(0, self.size, PANEL):
+            stop = min(start + PANEL, self.size)
             square = variance * xp.eye(stop - start, dtype=xp.float64, device=device)
             matrix[start:stop, start:stop] = square
+        return matrix
+
+    def _filled_up(self, array: Floats) -> Any:
+        matrix = self._empty()
+        matrix[: self.size, : self.size] = self._put(array)
         return matrix
 
     def _put(self, array: NDArray[Any]) -> Any:
@@ -110,22 +121,32 @@ class DeviceMatrices:
     def _put_values(self, rows: BlockRows) -> Any:
         """The values of a block, which are needed several times."""
         if self._values is None or self._values[0] is not rows.values:
-            self._values = rows.values, self._put(rows.values)
+            values = self._put(rows.values)
+            if rows.places is None:
+                given, values = values, self._empty(len(rows.values))
+                values[:, : self.size] = given
+            self._values = rows.values, values
         return self._values[1]
 
     def diagonals(self, count: int) -> Floats:
         """The variances of so many classes."""
         linalg = self.device.xp.linalg
-        return np.stack([to_host(linalg.diagonal(each)) for each in self.matrices[:count]])
+        every = [to_host(linalg.diagonal(each)) for each in self.matrices[:count]]
+        return np.stack([each[: self.size] for each in every])
 
     def products(self, k: int, rows: BlockRows, members: NDArray[np.int64] | None) -> Any:
         """The product of some members of a block, or of all, with the Σ of class k."""
         xp, values, matrix = self.device.xp, self._put_values(rows), self.matrices[k]
         if members is not None:
             values = xp.take(values, self._put(members), axis=0)
-        if rows.places is not None:
-            matrix = xp.take(matrix, self._put(rows.places), axis=0)
-        return xp.matmul(values, matrix)
+        if rows.places is None:
+            return xp.matmul(values, matrix)
+        product, step = None, max(TAKEN // self.size, 1)
+        for start in range(0, rows.places.size, step):  # all at once may not fit
+            some = xp.take(matrix, self._put(rows.places[start : start + step]), axis=0)
+            part = xp.matmul(values[:, start : start + step], some)
+            product = part if product is None else product + part
+        return product
 
     def variances(self, k: int, rows: BlockRows) -> Floats:
         """xᵀΣx of some rows, with the Σ of class k."""
@@ -155,33 +176,32 @@ class DeviceMatrices:
     def combine(self, factors: Floats, product: Any, chosen: NDArray[np.intp]) -> Any:
         """Sums of chosen rows of P."""
         xp = self.device.xp
-        return xp.matmul(self._put(factors), xp.take(product, self._put(chosen), axis=0))
+        if chosen.size < product.shape[0]:
+            product = xp.take(product, self._put(chosen), axis=0)
+        return xp.matmul(self._put(factors), product)
 
     def join(self, parts: list[Any]) -> Any:
         """Several products of one class as one."""
         return parts[0] if len(parts) == 1 else self.device.xp.concat(parts, axis=0)
 
     def to_host(self, array: Any) -> Floats:
-        """An array of this kind as NumPy's."""
-        return to_host(array)
+        """Rows of such sums as NumPy's."""
+        return to_host(array)[..., : self.size]
 
     def subtract(self, k: int, roots: Any, floor: float) -> None:
-        """Take WᵀW from the Σ of class k.
-
-        Of each pair of elements one is computed, but near the diagonal, and Σ stays symmetric.
-        """
-        xp, matrix, size = self.device.xp, self.matrices[k], self.size
-        rows = min(max(PANEL_NUMBERS // size, LEAST_PANEL), MOST_PANEL)
+        """Take WᵀW from the Σ of class k, in place where the library can."""
+        xp, matrix = self.device.xp, self.matrices[k]
         self._host = None
-        for start in range(0, size, rows):
-            stop = min(start + rows, size)
-            panel = xp.matmul(roots[:, start:stop].T, roots[:, start:])
-            square = panel[:, : stop - start]
-            panel[:, : stop - start] = 0.5 * (square + square.T)
-            matrix[start:stop, start:] -= panel
-            if stop < size:
-                matrix[stop:, start:stop] = matrix[start:stop, stop:].T
-        variances = xp.linalg.diagonal(matrix)
+        if hasattr(matrix, "addmm_"):  # PyTorch
+            matrix.addmm_(roots.T, roots, alpha=-1.0)
+        elif "cupy" in xp.__name__:
+            gemm = importlib.import_module("cupy.cublas").gemm
+            gemm("T", "N", roots, roots, out=matrix, alpha=-1.0, beta=1.0)
+        else:
+            for start in range(0, matrix.shape[0], PANEL):
+                stop = min(start + PANEL, matrix.shape[0])
+                matrix[start:stop, :] -= xp.matmul(roots[:, start:stop].T, roots)
+        variances = xp.linalg.diagonal(matrix)[: self.size]
         if bool(xp.any(variances < floor)):
             for j in np.flatnonzero(to_host(variances) < floor).tolist():
                 matrix[j, j] = floor
