@@ -706,7 +706,7 @@ def test_rows_that_are_too_long_are_named_with_the_option_that_allows_them(run):
 
 # -- errors ------------------------------------------------------------------------------------
 
-HAS = "it has r, covariance, calibration, class_weight, competitors, dtype, fit_intercept, "
+HAS = "it has r, covariance, calibration, class_weight, competitors, device, dtype, fit_intercept, "
 ERRORS = {
     "no output": (["mail.csv"], "name the file to write the model to, such as -o mail.sureline"),
     "no input": ([], "Missing argument 'FILE'. (see sureline train --help)"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import types
 
-from sureline.kernels.arguments import Rows, array, f8, flag, given, i8, rows
+from sureline.kernels.arguments import Examples, Rows, array, examples, f8, flag, given, i8, rows
+from sureline.kernels.class_columns import rank_rivals
 from sureline.kernels.compiling import Kernel
 
 TILE = 32  # columns of Σ that are mirrored together
@@ -27,6 +29,22 @@ def fill_rows(rows: Rows, order: Any, constant: float, numbers: Any, out: Any) -
         row[0] = constant
         for e in range(rows.indptr[i], rows.indptr[i + 1]):
             row[numbers[rows.indices[e] + 1]] = rows.data[e]
+
+
+def expect_rivals(
+    examples: Examples, known: int, competitors: int, scores: Any, begin: int, expected: Any
+) -> None:
+    """Mark for each row of a block from `begin` on its class, and the strongest others by now."""
+    left, rivals = np.empty(scores.shape[1]), np.empty(scores.shape[1], np.int64)
+    for at in range(begin, expected.shape[1]):
+        y = examples.codes[examples.order[at]]
+        known = max(known, y + 1)
+        if known > 1:
+            some = rivals[: min(competitors, known - 1)]
+            rank_rivals(scores[at, :known], examples.rank, y, some, left)
+            expected[y, at] = True
+            for r in some:
+                expected[r, at] = True
 
 
 def subtract_panel(covariance: Any, panel: Any, start: int, floor: float) -> None:
@@ -62,6 +80,11 @@ def symmetrize(matrix: Any) -> None:
 MARK_FEATURES = Kernel(mark_features, lambda real: types.void(rows(real), given(i8), array(flag)))
 FILL_ROWS = Kernel(
     fill_rows, lambda real: types.void(rows(real), given(i8), f8, given(i8), array(f8, 2))
+)
+EXPECT_RIVALS = Kernel(
+    expect_rivals,
+    lambda real: types.void(examples(real), i8, i8, given(f8, 2), i8, array(flag, 2)),
+    allocates=True,
 )
 SUBTRACT_PANEL = Kernel(subtract_panel, lambda _: types.void(array(f8, 2), given(f8, 2), i8, f8))
 SYMMETRIZE = Kernel(symmetrize, lambda _: types.void(array(f8, 2)))

@@ -354,22 +354,6 @@ def steps_of_one_vs_rest(
     return -1
 
 
-def expect_rivals(
-    examples: Examples, known: int, competitors: int, scores: Any, begin: int, expected: Any
-) -> None:
-    """Mark for each row of a block from `begin` on its class, and the strongest others by now."""
-    left, rivals = np.empty(scores.shape[1]), np.empty(scores.shape[1], np.int64)
-    for at in range(begin, expected.shape[1]):
-        y = examples.codes[examples.order[at]]
-        known = max(known, y + 1)
-        if known > 1:
-            some = rivals[: min(competitors, known - 1)]
-            rank_rivals(scores[at, :known], examples.rank, y, some, left)
-            expected[y, at] = True
-            for r in some:
-                expected[r, at] = True
-
-
 BLOCK = types.NamedTuple(
     [
         array(f8, 2),
@@ -402,10 +386,5 @@ STEPS_OF_RIVALS = Kernel(
 STEPS_OF_ONE_VS_REST = Kernel(
     steps_of_one_vs_rest,
     lambda real: i8(examples(real), FULL_ARRAYS, STEP_RULE, flag, i8, BLOCK),
-    allocates=True,
-)
-EXPECT_RIVALS = Kernel(
-    expect_rivals,
-    lambda real: types.void(examples(real), i8, i8, given(f8, 2), i8, array(flag, 2)),
     allocates=True,
 )

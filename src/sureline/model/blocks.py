@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 
 from sureline.kernels.arguments import Examples, ModelArrays
+from sureline.kernels.block_rows import EXPECT_RIVALS
 from sureline.kernels.calibration import NEAR, PRIOR_VARIANCE
-from sureline.kernels.full_blocks import EXPECT_RIVALS, Block
+from sureline.kernels.full_blocks import Block
 from sureline.model.device import DeviceMatrices
 from sureline.model.matrices import FEWEST_FEATURES, BlockRows, HostMatrices, block_of
 

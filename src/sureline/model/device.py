@@ -210,3 +210,22 @@ class DeviceMatrices:
         """Multiply the Σ of class k."""
         self.matrices[k] *= factor
         self._host = None
+
+
+class Covariance:
+    """The full covariances of a state, as an array; where they are on a device, a copy of those.
+
+    One that is assigned replaces those on the device. It is no field of its own, but how the field
+    of the dataclass is kept.
+    """
+
+    def __get__(self, state: Any, owner: Any) -> NDArray[Any]:
+        if state is None:
+            raise AttributeError  # there is no default
+        held: NDArray[Any] | DeviceMatrices | FirstMatrices = state.__dict__["covariance"]
+        if isinstance(held, FirstMatrices):  # kept, as arrays are changed in place
+            held = state.__dict__["covariance"] = held.host()
+        return held.host if isinstance(held, DeviceMatrices) else held
+
+    def __set__(self, state: Any, value: NDArray[Any] | FirstMatrices) -> None:
+        state.__dict__["covariance"] = value

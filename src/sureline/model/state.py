@@ -28,7 +28,7 @@ from sureline.kernels.calibration import (
     WEIGHT,
 )
 from sureline.kernels.label_sets import FIRST_FIT, FIT, LINES
-from sureline.model.device import Device, DeviceMatrices
+from sureline.model.device import Covariance, Device, DeviceMatrices
 from sureline.model.matrices import FirstMatrices, HostMatrices
 
 ARRAYS = (
@@ -168,25 +168,6 @@ def repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
         table[done : 2 * done] = table[: min(done, times - done)]
         done *= 2
     return table
-
-
-class Covariance:
-    """The full covariances of a state, as an array; where they are on a device, a copy of those.
-
-    One that is assigned replaces those on the device. It is no field of its own, but how the field
-    of the dataclass is kept.
-    """
-
-    def __get__(self, state: State | None, owner: type[State]) -> NDArray[Any]:
-        if state is None:
-            raise AttributeError  # there is no default
-        held: NDArray[Any] | DeviceMatrices | FirstMatrices = state.__dict__["covariance"]
-        if isinstance(held, FirstMatrices):  # kept, as arrays are changed in place
-            held = state.__dict__["covariance"] = held.host()
-        return held.host if isinstance(held, DeviceMatrices) else held
-
-    def __set__(self, state: State, value: NDArray[Any] | FirstMatrices) -> None:
-        state.__dict__["covariance"] = value
 
 
 @dataclass
