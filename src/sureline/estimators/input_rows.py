@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_non_negative, validate_d
 from sureline.data.conversion import SEVERAL, check_not_missing
 from sureline.errors import DataError, show
 from sureline.features.rows import Rows
-from sureline.kernels.row_check import LOOK_AT_ROWS
+from sureline.kernels.row_check import COUNT_NONZEROS, LOOK_AT_ROWS, TAKE_NONZEROS
 from sureline.model.device import to_host
 
 NO_LABELS = "no_validation"  # scikit-learn's word for rows without labels
@@ -140,20 +140,19 @@ def as_rows(X: Any) -> Rows:
     if isinstance(X, np.ndarray):
         if X.all():  # SciPy would look for the zeros of every row
             return _dense_rows(X)
-        X = scipy.sparse.csr_array(X)
-    else:
-        zeros, finite, width = _check(X)
-        if width > X.shape[1]:
-            raise DataError(
-                f"X is a damaged sparse matrix: column numbers run from {X.indices.min()} to "
-                f"{X.indices.max()}, but it has {X.shape[1]} columns"
-            )
-        if not finite:
-            assert_all_finite(X.data, input_name="X")
-        if zeros or not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-            X.eliminate_zeros()
+        return _sparse_rows(np.ascontiguousarray(X))
+    zeros, finite, width = _check(X)
+    if width > X.shape[1]:
+        raise DataError(
+            f"X is a damaged sparse matrix: column numbers run from {X.indices.min()} to "
+            f"{X.indices.max()}, but it has {X.shape[1]} columns"
+        )
+    if not finite:
+        assert_all_finite(X.data, input_name="X")
+    if zeros or not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
     return Rows(
         np.ascontiguousarray(X.indptr, np.int64),
         np.ascontiguousarray(X.indices, np.int32),
@@ -171,6 +170,15 @@ def _check(X: Any) -> tuple[bool, bool, int]:
         return found
     width = int(indices.view(np.uint64).max(initial=0)) + (indices.size > 0)
     return not data.all(), bool(np.isfinite(data).all()), width
+
+
+def _sparse_rows(X: NDArray[Any]) -> Rows:
+    """A dense matrix without its zeros, many times faster than SciPy makes it."""
+    indptr = np.empty(len(X) + 1, np.int64)
+    COUNT_NONZEROS.compiled(X.dtype.name)(X, indptr)
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], X.dtype)
+    TAKE_NONZEROS.compiled(X.dtype.name)(X, indptr, indices, data)
+    return Rows(indptr, indices, data)
 
 
 def _dense_rows(X: NDArray[Any]) -> Rows:

@@ -25,10 +25,19 @@ def fill_rows(rows: Rows, order: Any, constant: float, numbers: Any, out: Any) -
     """Write rows into a dense matrix, the constant feature first and others by their `numbers`."""
     for at in range(order.size):
         i, row = order[at], out[at]
-        row[:] = 0.0
+        start, width = rows.indptr[i], rows.indptr[i + 1] - rows.indptr[i]
         row[0] = constant
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
-            row[numbers[rows.indices[e] + 1]] = rows.data[e]
+        complete = width == row.size - 1
+        if complete:  # nearly always in order, which copies much faster
+            for j in range(width):
+                complete &= rows.indices[start + j] == j
+        if complete:
+            for j in range(width):
+                row[j + 1] = rows.data[start + j]
+        else:
+            row[1:] = 0.0
+            for e in range(start, start + width):
+                row[numbers[rows.indices[e] + 1]] = rows.data[e]
 
 
 def expect_rivals(

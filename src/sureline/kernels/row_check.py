@@ -1,4 +1,4 @@
-"""A check of the numbers of sparse rows before anything is learned from them."""
+"""What is done with numbers before anything is learned from them: a check, and sparse rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from sureline.kernels.compiling import Kernel, flag, given, i8
+from sureline.kernels.compiling import Kernel, array, flag, given, i8
 
 U, U4 = np.uint64, np.uint32
 
@@ -27,9 +27,34 @@ def look_at_rows(indices: Any, data: Any) -> tuple[bool, bool, int]:
     return zeros != 0, wild == 0, np.int64(last) + (data.size > 0)
 
 
+def count_nonzeros(X: Any, indptr: Any) -> None:
+    """Write where each row of a dense matrix begins among its nonzeros, and their number."""
+    indptr[0] = 0
+    for i in range(X.shape[0]):
+        row, count = X[i], 0
+        for j in range(row.size):
+            count += row[j] != 0
+        indptr[i + 1] = indptr[i] + count
+
+
+def take_nonzeros(X: Any, indptr: Any, indices: Any, data: Any) -> None:
+    """Write the nonzeros of a dense matrix, counted before."""
+    for i in range(X.shape[0]):
+        row, k = X[i], indptr[i]
+        for j in range(row.size):
+            if row[j] != 0:
+                indices[k], data[k] = j, row[j]
+                k += 1
+
+
 def look_signature(real: Any) -> Any:
     """The signature of `look_at_rows`."""
     return types.Tuple((flag, flag, i8))(given(types.uint32), given(real))
 
 
 LOOK_AT_ROWS = Kernel(look_at_rows, look_signature)
+COUNT_NONZEROS = Kernel(count_nonzeros, lambda real: types.void(given(real, 2), array(i8)))
+TAKE_NONZEROS = Kernel(
+    take_nonzeros,
+    lambda real: types.void(given(real, 2), given(i8), array(types.int32), array(real)),
+)
