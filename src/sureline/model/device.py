@@ -176,7 +176,7 @@ class DeviceMatrices:
     def combine(self, factors: Floats, product: Any, chosen: NDArray[np.intp]) -> Any:
         """Sums of chosen rows of P."""
         xp = self.device.xp
-        if chosen.size < product.shape[0]:
+        if not np.array_equal(chosen, np.arange(product.shape[0])):
             product = xp.take(product, self._put(chosen), axis=0)
         return xp.matmul(self._put(factors), product)
 
