@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -72,13 +72,15 @@ class Client:
 
     # -- predicting and learning -----------------------------------------------------------------
 
-    def predict(self, texts: Sequence[str], **wishes: Any) -> list[dict[str, Any]]:
+    def predict(
+        self, texts: Sequence[str | Mapping[str, Any]], **wishes: Any
+    ) -> list[dict[str, Any]]:
         """Classify texts.
 
         Parameters
         ----------
-        texts : list of str
-            The texts.
+        texts : list of str or of dict
+            The texts, or the rows for a model of several columns.
         **wishes
             What else to ask for: ``min_confidence``, ``coverage``, ``per_class``,
             ``probabilities``, ``explain``.
@@ -88,13 +90,14 @@ class Client:
         list of dict
             For each text ``id``, ``label``, ``probability`` and what was asked for.
         """
-        made = self._send("POST", "predict", {"texts": list(texts), **wishes})
+        kind = "texts" if all(isinstance(each, str) for each in texts) else "rows"
+        made = self._send("POST", "predict", {kind: list(texts), **wishes})
         found: list[dict[str, Any]] = made["predictions"]
         return found
 
     def learn(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str | Mapping[str, Any]],
         labels: Sequence[Any],
         author: str | None = None,
         key: str | None = None,
@@ -103,10 +106,10 @@ class Client:
 
         Parameters
         ----------
-        texts : list of str
-            The texts.
+        texts : list of str or of dict
+            The texts, or the rows for a model of several columns.
         labels : list of str or int
-            Their labels; new ones may appear at any time.
+            Their labels; new ones may appear at any time. With several labels per text, lists.
         author : str, default=None
             Who gives the labels.
         key : str, default=None
@@ -118,7 +121,11 @@ class Client:
             ``version``, and ``first`` and ``last``, the numbers of the examples in the journal.
         """
         pairs = zip(texts, labels, strict=True)
-        return self._learn([{"text": text, "label": label} for text, label in pairs], author, key)
+        examples = [
+            {"text" if isinstance(text, str) else "row": text, "label": label}
+            for text, label in pairs
+        ]
+        return self._learn(examples, author, key)
 
     def label(
         self,

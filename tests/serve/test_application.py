@@ -214,6 +214,76 @@ def test_texts_with_several_labels(mail, serve):
     assert send(client, LEARN, mail_learn).status_code == 422
 
 
+# -- rows of several columns ----------------------------------------------------------------------
+
+KINDS = {"subject": "text", "sender": "category", "amount": "number"}
+ROWS = [
+    {"subject": "You won a prize", "sender": "lotto@win.biz", "amount": 1000},
+    {"subject": "Lunch at noon?", "sender": "ann@example.com", "amount": None},
+    {"subject": "Prize money, claim it", "sender": "lotto@win.biz", "amount": 5000.0},
+    {"subject": "The report", "sender": "bob@example.com", "amount": 12.5},
+] * 5
+
+
+def test_rows_of_several_columns(mail, serve):
+    path = mail.with_name("table.sureline")
+    TextClassifier(columns=KINDS, random_state=0).fit(ROWS, ["spam", "ham"] * 10).save(path)
+    served = serve()
+    client, model = served.client, load(path)
+    place = "/v1/models/table"
+    body = {"rows": ROWS[:4], "explain": 3, "probabilities": True}
+    made = send(client, f"{place}/predict", body).json()["predictions"]
+    expected = model.predict_proba(ROWS[:4])[:, 1].tolist()
+    assert [each["probabilities"]["spam"] for each in made] == expected
+    names = {reason["feature"].split(":")[0] for each in made for reason in each["reasons"]}
+    assert names <= set(KINDS)
+    examples = [
+        {"row": {**ROWS[0], "subject": "Another prize"}, "label": "spam"},
+        {"id": made[1]["id"], "label": "ham"},
+    ]
+    assert send(client, f"{place}/learn", {"examples": examples}).status_code == 200
+    model.partial_fit([examples[0]["row"], ROWS[1]], ["spam", "ham"])
+    again, _ = served.service.predictor("table").hosted.store.model()
+    assert again.predict_proba(ROWS).tolist() == model.predict_proba(ROWS).tolist()
+    assert client.get(place).json()["columns"] == KINDS
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"texts": ["a"]}, "classifies rows of 'subject', 'sender', 'amount'"),
+        ({"rows": [{"subject": "a"}]}, "no columns 'sender', 'amount'"),
+        ({"rows": [{**ROWS[0], "amount": "much"}]}, "amount"),
+        ({"rows": ROWS[:1], "texts": ["a"]}, "send texts, or rows"),
+        ({}, "send texts, or rows"),
+    ],
+)
+def test_rows_that_are_wrong(mail, serve, body, sentence):
+    path = mail.with_name("table.sureline")
+    TextClassifier(columns=KINDS, random_state=0).fit(ROWS, ["spam", "ham"] * 10).save(path)
+    client = serve().client
+    made = send(client, "/v1/models/table/predict", body)
+    assert (made.status_code, sentence in made.json()["error"]) == (422, True)
+    if "rows" in body and "texts" not in body:
+        example = {"row": body["rows"][0], "label": "ham"}
+        made = send(client, "/v1/models/table/learn", {"examples": [example]})
+        assert (made.status_code, sentence in made.json()["error"]) == (422, True)
+    made = send(client, PREDICT, {"rows": ROWS[:1]})
+    assert (made.status_code, "classifies texts" in made.json()["error"]) == (422, True)
+
+
+def test_a_model_of_one_named_column_takes_texts(mail, serve):
+    path = mail.with_name("table.sureline")
+    rows = [{"body": text} for text in TEXTS[:100]]
+    TextClassifier(columns={"body": "text"}, random_state=0).fit(rows, LABELS[:100]).save(path)
+    client = serve().client
+    made = send(client, "/v1/models/table/predict", {"texts": TEXTS[:5], "explain": 1}).json()
+    expected = load(path).predict(rows[:5]).tolist()
+    assert [each["label"] for each in made["predictions"]] == expected
+    body = {"examples": [{"text": "a", "label": "ham"}]}
+    assert send(client, "/v1/models/table/learn", body).status_code == 200
+
+
 # -- the Open Inference Protocol -------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """The client: what it sends, when it sends it again, and what it says of refusals."""
 
+import json
+
 import httpx
 import pytest
 from serve_runs import NEW
@@ -30,6 +32,17 @@ def test_predicting_learning_and_labelling(served):
         assert client.forget([2])["examples"] == 2
         assert client.forget(author="ann")["examples"] == 1
         assert client.status()["learned"] == 0
+
+
+def test_rows_are_sent_as_rows():
+    transport, sent = answers(
+        httpx.Response(200, json={"predictions": []}), httpx.Response(200, json=DONE)
+    )
+    with Client("http://none", "mail", transport=transport) as client:
+        client.predict([{"a": 1}])
+        client.learn([{"a": 1}], [["x", "y"]])
+    assert json.loads(sent[0].content) == {"rows": [{"a": 1}]}
+    assert json.loads(sent[1].content)["examples"] == [{"row": {"a": 1}, "label": ["x", "y"]}]
 
 
 def test_one_of_several_models_must_be_named(mail, serve):

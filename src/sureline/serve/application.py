@@ -63,7 +63,12 @@ async def learn(call: Call) -> Response:
     if key is not None and not 0 < len(key) <= 200:
         raise Refused(400, "an Idempotency-Key has 1 to 200 characters")
     digest = hashlib.sha256(msgspec.json.encode(request)).hexdigest() if key else ""
-    examples = [Wanted(each.label, each.text, each.id) for each in request.examples]
+    if any((each.text, each.row, each.id).count(None) != 2 for each in request.examples):
+        raise Refused(422, "an example has a text, a row, or the id of a prediction")
+    examples = [
+        Wanted(each.label, each.text if each.row is None else each.row, each.id)
+        for each in request.examples
+    ]
     author = request.author if request.author is not None else call.who.name
     done = await asyncio.wrap_future(hosted.submit(examples, author, key, digest))
     numbers = done.numbers

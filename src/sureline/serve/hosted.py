@@ -26,13 +26,18 @@ from sureline.serve.journal import DIGITS, Asked, AskedTogether, Example, Label,
 from sureline.serve.recovery import (
     LOGGER,
     Store,
+    as_learned,
+    check_input,
     check_label,
+    columns_of,
     has_label_sets,
+    inputs_of,
     journal_folder,
     label_kind,
     learn,
     load_texts,
     sha256_of,
+    stored_input,
 )
 
 GROUP = 4_096  # examples that are learned by one commit, at most
@@ -54,10 +59,10 @@ class Unavailable(SurelineError):
 
 
 class Wanted(NamedTuple):
-    """An example of a request: a text, or the id of a prediction of one."""
+    """An example of a request: a text, a row, or the id of a prediction of one."""
 
     label: Label | list[Label]
-    text: str | None = None
+    text: str | dict[str, Any] | None = None
     id: str | None = None
 
 
@@ -206,9 +211,14 @@ class Hosted:
 
     def _compile(self) -> None:
         """Compile what answers and learning need, so that no request waits for it."""
-        self.model.predict_one("", details=self.model.has_variance)
+        columns = columns_of(self.model)
+        given: Any = "" if columns is None else dict.fromkeys(columns)
+        [one] = as_learned([given], self.model)
+        self.model.predict_one(one, details=self.model.has_variance)
         label = self.model.classes_.tolist()[0]
-        example = Example("", stored_label([label] if has_label_sets(self.model) else label))
+        example = Example(
+            stored_input(given), stored_label([label] if has_label_sets(self.model) else label)
+        )
         learn(deepcopy(self.model), [example])
 
     def close(self) -> None:
@@ -374,7 +384,8 @@ class Hosted:
             text = wanted.text
             if text is None:
                 raise DataError("an example has a text, or the id of a prediction")
-            return Example(text, label, author)
+            check_input(text, self.model)
+            return Example(stored_input(text), label, author)
         asked = self.asked(wanted.id)
         if asked is None:
             raise DataError(
@@ -431,7 +442,7 @@ class Hosted:
         new = [k for k, each in enumerate(examples) if each.prediction is None]
         if not new:
             return examples
-        _, found = self.model.predictions([examples[k].text for k in new])
+        _, found = self.model.predictions(inputs_of([examples[k] for k in new], self.model))
         labels = [stored_label(each) for each in found.label.tolist()]
         chances = [None] * len(new) if found.probability is None else found.probability.tolist()
         made = list(examples)
@@ -444,7 +455,7 @@ class Hosted:
         for each in examples:
             self.errors.count(each.predicted != each.label, each.probability)
         if (shadow := self.shadow) is not None:
-            _, found = shadow.model.predictions([each.text for each in examples])
+            _, found = shadow.model.predictions(inputs_of(examples, shadow.model))
             labels, chances = map(stored_label, found.label.tolist()), found.probability
             for k, (label, each) in enumerate(zip(labels, examples, strict=True)):
                 wrong = label != each.label
@@ -540,9 +551,9 @@ class Hosted:
     def begin_shadow(self, path: Path) -> None:
         """Let a candidate learn what the model learns. For the thread that learns."""
         model = load_texts(path, self.limits.memory_gb)
-        kinds = [(label_kind(each), has_label_sets(each)) for each in (model, self.model)]
-        if kinds[0] != kinds[1]:
-            raise InvalidParameter(f"the labels of {path.stem} are not of the same kind")
+        what = label_kind, has_label_sets, columns_of
+        if any(each(model) != each(self.model) for each in what):
+            raise InvalidParameter(f"labels or columns of {path.stem} are not of the same kind")
         self.shadow = Shadow(path.stem, model, self.number)
         self.journal.set_about("shadow", path.stem)
         self.journal.set_about("shadow_since", self.number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,13 +16,18 @@ SingleLabel = (
 )
 Label = SingleLabel | Annotated[list[SingleLabel], Meta(max_length=1_000)]
 Text = Annotated[str, Meta(description="A text.")]
+Row = Annotated[
+    dict[str, str | int | float | bool | None],
+    Meta(description="The columns of a row by name; null where a value is missing."),
+]
 Name = Annotated[str, Meta(max_length=200)]
 
 
 class PredictRequest(Struct, forbid_unknown_fields=True):
-    """Texts to classify."""
+    """Texts to classify, or rows for a model of several columns."""
 
-    texts: Annotated[list[Text], Meta(max_length=MOST_TEXTS, min_length=1)]
+    texts: Annotated[list[Text], Meta(max_length=MOST_TEXTS, min_length=1)] | None = None
+    rows: Annotated[list[Row], Meta(max_length=MOST_TEXTS, min_length=1)] | None = None
     min_confidence: Annotated[
         float | None,
         Meta(description="Answer the label null where its probability is below this."),
@@ -40,6 +45,11 @@ class PredictRequest(Struct, forbid_unknown_fields=True):
     explain: Annotated[
         int, Meta(ge=0, le=100, description="So many features of each text to explain it by.")
     ] = 0
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The texts or the rows."""
+        return self.texts if self.texts is not None else self.rows or []
 
     @property
     def has_wishes(self) -> bool:
@@ -78,10 +88,11 @@ class PredictResponse(Struct):
 
 
 class LearnExample(Struct, forbid_unknown_fields=True):
-    """A text with its label, or the id of a prediction with the label of its text."""
+    """A text or a row with its label, or the id of a prediction with the label of its text."""
 
     label: Label
     text: str | None = None
+    row: Row | None = None
     id: Annotated[str, Meta(max_length=64)] | None = None
 
 
@@ -172,6 +183,9 @@ class ModelStatus(Struct):
     name: str
     version: str
     classes: list[SingleLabel]
+    columns: Annotated[
+        dict[str, str] | None, Meta(description="Kinds by column, if rows are classified.")
+    ]
     features: int
     learned: Annotated[int, Meta(description="Examples of the journal that count.")]
     waiting: int

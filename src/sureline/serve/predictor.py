@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sureline.errors import InvalidParameter
+from sureline.errors import DataError, InvalidParameter
 from sureline.model.predictions import Predictions
 from sureline.serve.hosted import Busy, Hosted
 from sureline.serve.journal import Asked, AskedTogether, new_key, stored_label
 from sureline.serve.messages import Answer, PredictRequest, Reason
+from sureline.serve.recovery import as_learned, check_input, columns_of, stored_input
 
 TOGETHER = 256  # texts of a batch of several requests, at most
 WAITING = 4_096  # requests that may wait
@@ -65,6 +66,10 @@ class Predictor:
     def _check(self, request: PredictRequest) -> None:
         """Refuse what the model cannot answer."""
         model = self.hosted.model
+        if (request.texts is None) == (request.rows is None):
+            raise DataError("send texts, or rows to a model of several columns")
+        for each in request.inputs[:1] if request.rows is None else request.rows:
+            check_input(each, model)
         least, coverage = request.min_confidence, request.coverage
         if least is not None and not 0.0 <= least <= 1.0:
             raise InvalidParameter("min_confidence is a probability, from 0 to 1")
@@ -74,7 +79,7 @@ class Predictor:
             raise InvalidParameter("coverage is a share between 0 and 1")
         if coverage is not None and not model.model_.is_calibrated:
             raise InvalidParameter("coverage needs a model with calibration='online'")
-        if request.explain and len(request.texts) > EXPLAINED:
+        if request.explain and len(request.inputs) > EXPLAINED:
             raise InvalidParameter(f"explain is for {EXPLAINED} texts at most in one request")
         if request.explain and model.model_.learner.compact:
             raise InvalidParameter("explain needs the names of features; a compact file has none")
@@ -87,7 +92,7 @@ class Predictor:
             waiting = self._waiting.popleft()
             if not waiting.done.done():  # its client is still there
                 some.append(waiting)
-                count += len(waiting.request.texts)
+                count += len(waiting.request.inputs)
         if some:
             self._running += 1
             self._pool.submit(self._answer, some, loop)
@@ -124,8 +129,9 @@ def answer(predictor: Predictor, requests: list[PredictRequest]) -> list[tuple[s
     """The answers to some requests, by one walk over all their texts."""
     hosted = predictor.hosted
     version, model = hosted.version, hosted.model
-    texts = [text for request in requests for text in request.texts]
-    classes, found = model.predictions(texts)
+    inputs = [each for request in requests for each in request.inputs]
+    classes, found = model.predictions(as_learned(inputs, model))
+    texts = inputs if columns_of(model) is None else [stored_input(each) for each in inputs]
     labels, margins = found.label.tolist(), found.margin.tolist()
     chances = _listed(found.probability, len(texts))
     if model.model_.learner.multilabel:
@@ -138,7 +144,7 @@ def answer(predictor: Predictor, requests: list[PredictRequest]) -> list[tuple[s
     answers: list[tuple[str, list[Answer]]] = []
     first = 0
     for request in requests:
-        every = range(first, first + len(request.texts))
+        every = range(first, first + len(request.inputs))
         first = every.stop
         made = [Answer(ids[k], labels[k], chances[k], margins[k], novelties[k]) for k in every]
         if request.has_wishes:
@@ -178,8 +184,8 @@ def _add_details(
         for each, labels in zip(made, sets, strict=True):
             each.labels = list(labels)
     if request.explain:
-        for text, each in zip(request.texts, made, strict=True):
-            explanation = model.explain(text, request.explain)
+        for given, each in zip(request.inputs, made, strict=True):
+            explanation = model.explain(as_learned([given], model)[0], request.explain)
             reasons = explanation.classes[explanation.label].features
             each.reasons = [
                 Reason(reason.feature, reason.share, list(reason.places)) for reason in reasons

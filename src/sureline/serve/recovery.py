@@ -6,11 +6,13 @@ import hashlib
 import json
 import logging
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sureline.data.table import TEXT, as_table, check_present
 from sureline.errors import DataError, InvalidParameter, ModelFileError, SurelineError
 from sureline.estimators import TextClassifier, load
 from sureline.estimators.file import save
@@ -61,6 +63,36 @@ def has_label_sets(model: TextClassifier) -> bool:
     return model.model_.learner.multilabel
 
 
+def columns_of(model: TextClassifier) -> dict[str, str] | None:
+    """The kinds of a model's columns by name, if it classifies rows; None if texts."""
+    columns = getattr(model, "columns_", None)
+    return None if columns is None or list(columns.values()) == [TEXT] else dict(columns)
+
+
+def as_learned(inputs: list[Any], model: TextClassifier) -> list[Any]:
+    """Texts or rows as the model takes them: a model of one named column of texts takes rows."""
+    columns = getattr(model, "columns_", None)
+    if columns is None or columns_of(model) is not None:
+        return inputs
+    return [dict.fromkeys(columns, each) for each in inputs]
+
+
+def check_input(given: Any, model: TextClassifier) -> None:
+    """Refuse a text where rows are classified, a row where texts are, and rows that are wrong."""
+    columns = columns_of(model)
+    if isinstance(given, str) != (columns is None):
+        wanted = "texts" if columns is None else f"rows of {', '.join(map(repr, columns))}"
+        raise DataError(f"this model classifies {wanted}")
+    if columns is not None:
+        check_present(list(given), columns)
+        as_table([given], columns)
+
+
+def stored_input(given: Any) -> str:
+    """A text or a row as the journal has it."""
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
 def check_label(label: Any, model: TextClassifier) -> None:
     """Refuse a label of another kind than the model's."""
     several = has_label_sets(model)
@@ -75,13 +107,20 @@ def check_label(label: Any, model: TextClassifier) -> None:
         check_characters([each], "learn")
 
 
+def inputs_of(examples: Sequence[Example | Entry], model: TextClassifier) -> list[Any]:
+    """The texts or the rows of examples."""
+    texts = [each.text or "" for each in examples]
+    rows = columns_of(model) is not None
+    return as_learned([json.loads(each) for each in texts] if rows else texts, model)
+
+
 def learn(model: TextClassifier, examples: list[Example] | list[Entry]) -> None:
     """Let a model learn examples, in order; how they are split makes no difference."""
-    texts, labels = [each.text for each in examples], [each.label for each in examples]
+    labels = [each.label for each in examples]
     if has_label_sets(model):
-        model.partial_fit(texts, [json.loads(str(each)) for each in labels])
+        model.partial_fit(inputs_of(examples, model), [json.loads(str(each)) for each in labels])
     else:
-        model.partial_fit(texts, np.array(labels))
+        model.partial_fit(inputs_of(examples, model), np.array(labels))
 
 
 class Store:

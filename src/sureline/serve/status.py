@@ -5,6 +5,7 @@ from __future__ import annotations
 from sureline.serve.hosted import Errors
 from sureline.serve.messages import Candidate, ModelStatus, Progress, Unsure
 from sureline.serve.predictor import Predictor
+from sureline.serve.recovery import columns_of
 
 PARTS = 60  # of the curve
 ALARMS = 5
@@ -19,6 +20,7 @@ def status_of(predictor: Predictor) -> ModelStatus:
         name=hosted.name,
         version=hosted.version,
         classes=model.classes_.tolist(),
+        columns=columns_of(model),
         features=model.n_features_,
         learned=hosted.journal.count(),
         waiting=hosted.waiting,
