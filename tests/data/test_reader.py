@@ -448,8 +448,11 @@ def test_labels_of_typed_files_keep_their_type(tmp_path):
         (batch,) = Reader([tmp_path / "t.arrow"])
         assert str(batch.label.type) == kind
         assert batch.label.to_pylist() == array.to_pylist()
-    pq.write_table(pa.table({"text": ["x"], "label": [[1]]}), tmp_path / "t.parquet")
-    assert "which cannot be a label" in complaint([tmp_path / "t.parquet"])
+    pq.write_table(pa.table({"text": ["x"], "label": [[2, 1]]}), tmp_path / "t.parquet")
+    assert rows(Reader([tmp_path / "t.parquet"]))[1] == [[2, 1]]
+    for nested in ([[1]], {"a": 1}, [{"a": 1}], [b"a"]):
+        pq.write_table(pa.table({"text": ["x"], "label": [nested]}), tmp_path / "t.parquet")
+        assert "which cannot be a label" in complaint([tmp_path / "t.parquet"])
     pq.write_table(pa.table({"text": [1], "label": [1]}), tmp_path / "t.parquet")
     assert "holds int64, not text" in complaint([tmp_path / "t.parquet"])
     day = pa.array([0], pa.date32())

@@ -32,7 +32,7 @@ def cast_label(array: pa.Array) -> pa.Array | None:
     kind = array.type
     if is_list(kind):
         values = cast_label(array.flatten())
-        if values is None:
+        if values is None or is_list(values.type):
             return None
         lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

@@ -134,7 +134,7 @@ def _as_label(array: pa.Array, name: str, options: ReadOptions, file: str) -> pa
     if label is None:
         raise DataError(
             f"column {name!r} of {file} holds {array.type}, which cannot be a label: labels are "
-            f"text, whole numbers, numbers or true and false; name another column (label=...) or "
-            f"{AS_TEXT}"
+            f"text, whole numbers, numbers or true and false, or lists of these; name another "
+            f"column (label=...) or {AS_TEXT}"
         )
     return label
