@@ -11,8 +11,9 @@ import pytest
 from serve_runs import NEW, digest_of, wanted
 
 from sureline import load
-from sureline.serve.hosted import Hosted, Limits
+from sureline.serve.hosted import Hosted
 from sureline.serve.recovery import journal_folder
+from sureline.serve.requests import Limits
 
 pytest_plugins = ["cli_fixtures", "serve_fixtures"]
 

@@ -493,7 +493,7 @@ def test_too_much_is_refused_for_now(serve):
 
 
 def module_wanted(text):
-    from sureline.serve.hosted import Wanted
+    from sureline.serve.requests import Wanted
 
     return Wanted("ham", text)
 

@@ -9,11 +9,11 @@ from serve_runs import NEW, digest_of, wanted
 
 from sureline import load
 from sureline.errors import DataError, InvalidParameter, ModelFileError
-from sureline.serve import hosted as module
 from sureline.serve import recovery
-from sureline.serve.hosted import Busy, Conflict, Unavailable, Wanted
-from sureline.serve.journal import AskedTogether
+from sureline.serve.entries import AskedTogether
+from sureline.serve.hosted import Hosted
 from sureline.serve.recovery import journal_folder
+from sureline.serve.requests import Busy, Conflict, Limits, Unavailable, Wanted
 
 pytest_plugins = ["serve_fixtures"]
 
@@ -81,7 +81,7 @@ def test_a_process_that_ends_without_notice_loses_nothing(open_model, mail, tmp_
     journal_folder(copy).mkdir()
     for path in folder.iterdir():  # as it is on the disk at this moment
         (journal_folder(copy) / path.name).write_bytes(path.read_bytes())
-    again = module.Hosted(copy, module.Limits())
+    again = Hosted(copy, Limits())
     assert same(again, trained(mail, (0, 33)), tmp_path)
     again.close()
 
@@ -99,7 +99,7 @@ def test_a_torn_last_page_loses_at_most_what_was_not_written(open_model, mail, t
         if path.name.endswith("-wal"):
             content = content[:-1000]  # of the last page that was written
         (journal_folder(copy) / path.name).write_bytes(content)
-    again = module.Hosted(copy, module.Limits())
+    again = Hosted(copy, Limits())
     assert again.number == 20
     assert same(again, trained(mail, (0, 20)), tmp_path)
     again.close()
@@ -182,9 +182,9 @@ def test_a_snapshot_that_fails_stops_nothing(open_model, monkeypatch):
 
     monkeypatch.setattr(hosted.store, "add", fail)
     learned(hosted, 0, 10)
-    hosted._wait_for_writer()
+    hosted.snapshots.wait()
     learned(hosted, 10, 20)
-    assert "disk is full" in hosted.snapshot_problem
+    assert "disk is full" in hosted.snapshots.problem
 
 
 @pytest.mark.parametrize(
@@ -216,6 +216,18 @@ def test_too_much_may_not_wait(open_model):
     held.set()
     pause.result(60)
     assert len(first.result(60).numbers) == 50
+
+
+def test_a_request_that_is_cancelled_while_it_waits_is_not_learned(open_model):
+    hosted = open_model()
+    held = threading.Event()
+    pause = hosted.between(held.wait)
+    cancelled, other = hosted.submit(wanted(0, 2)), hosted.submit(wanted(2, 5))
+    assert cancelled.cancel()
+    held.set()
+    pause.result(60)
+    assert other.result(60).numbers == range(1, 4)
+    assert hosted.waiting == 0
 
 
 def test_an_unexpected_error_is_answered_and_learning_goes_on(open_model, monkeypatch):

@@ -7,7 +7,9 @@ import pytest
 
 from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.serve import journal as module
-from sureline.serve.journal import AskedTogether, Example, Journal, Snapshot, read_time
+from sureline.serve.entries import AskedTogether, Example, Snapshot
+from sureline.serve.journal import Journal
+from sureline.serve.times import read_time
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from serve_runs import Served
 
 from sureline.serve.calls import Settings
-from sureline.serve.hosted import Limits
+from sureline.serve.requests import Limits
 
 pytest_plugins = ["serve_fixtures"]
 

@@ -8,7 +8,8 @@ from serve_runs import LABELS, TEXTS, TRAINED, Served
 
 from sureline import TextClassifier
 from sureline.serve.calls import Settings
-from sureline.serve.hosted import Hosted, Limits
+from sureline.serve.hosted import Hosted
+from sureline.serve.requests import Limits
 
 
 @pytest.fixture(scope="session")

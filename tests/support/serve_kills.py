@@ -27,8 +27,8 @@ from sureline.client import Client, ServiceError
 from sureline.model.file import verify
 from sureline.serve.application import make_application
 from sureline.serve.calls import Settings
-from sureline.serve.hosted import Limits
 from sureline.serve.recovery import Store, journal_folder
+from sureline.serve.requests import Limits
 from sureline.serve.service import Service
 
 CLIENTS = 6

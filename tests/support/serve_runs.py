@@ -13,7 +13,7 @@ from sureline import TextClassifier
 from sureline.data import sms_spam
 from sureline.serve.application import make_application
 from sureline.serve.calls import Settings
-from sureline.serve.hosted import Limits, Wanted
+from sureline.serve.requests import Limits, Wanted
 from sureline.serve.service import Service
 
 TEXTS, LABELS = sms_spam()

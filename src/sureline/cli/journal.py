@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from sureline.serve.journal import Entry, Journal
+    from sureline.serve.entries import Entry
+    from sureline.serve.journal import Journal
     from sureline.serve.recovery import Store
 
 ACTIONS = ("list", "export", "replay", "compact")
@@ -100,7 +101,7 @@ def find_folder(path: Path) -> Path:
 
 def find_number(journal: Journal, until: str | None) -> int:
     """The number of the last example up to a number or a time."""
-    from sureline.serve.journal import read_time
+    from sureline.serve.times import read_time
 
     if until is None:
         return journal.last
@@ -196,7 +197,7 @@ def compact(store: Store, until: int, options: JournalOptions) -> None:
     """Remove old examples; the model as of the last of them is the new base."""
     from sureline.cli.screen import print_json
     from sureline.data.folder_lock import FolderLock
-    from sureline.serve.journal import age_limit
+    from sureline.serve.times import age_limit
 
     journal = store.journal
     lock = FolderLock(store.folder, f"the journal {store.folder}")

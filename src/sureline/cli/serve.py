@@ -104,7 +104,7 @@ def serve(
 
     from sureline.serve.authentication import Tokens
     from sureline.serve.calls import Settings
-    from sureline.serve.hosted import Limits
+    from sureline.serve.requests import Limits
 
     tokens = Tokens.read(Path(network.token_file)) if network.token_file else Tokens()
     limits = Limits(

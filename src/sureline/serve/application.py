@@ -19,8 +19,6 @@ from starlette.routing import Route
 from sureline.serve import kserve, pages
 from sureline.serve.authentication import Caller, Role, allows
 from sureline.serve.calls import Action, Call, Refused, Settings, answer, refusal
-from sureline.serve.hosted import Wanted
-from sureline.serve.journal import read_time
 from sureline.serve.logs import ACCESS
 from sureline.serve.messages import (
     Done,
@@ -37,8 +35,10 @@ from sureline.serve.messages import (
 )
 from sureline.serve.metrics import Metrics
 from sureline.serve.openapi import document
+from sureline.serve.requests import Wanted
 from sureline.serve.service import Service
 from sureline.serve.status import status_of
+from sureline.serve.times import read_time
 
 LOGGER = logging.getLogger("sureline.serve")
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from sureline.errors import DataError, InvalidParameter, SurelineError
 from sureline.serve.authentication import Caller, Role, Tokens
-from sureline.serve.hosted import Busy, Conflict, Unavailable
 from sureline.serve.metrics import Metrics
 from sureline.serve.predictor import Predictor
+from sureline.serve.requests import Busy, Conflict, Unavailable
 from sureline.serve.service import Service, Unknown
 
 JSON = "application/json"

@@ -16,7 +16,7 @@ from sureline import TextClassifier
 from sureline.client import Client, ServiceError
 from sureline.data import sms_spam
 from sureline.serve.calls import Settings
-from sureline.serve.hosted import Limits
+from sureline.serve.requests import Limits
 from sureline.serve.run import run
 
 TRAINED, AT_ONCE = 500, 50

@@ -9,20 +9,17 @@ meanwhile, also while a snapshot is written or the model is made again.
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from copy import deepcopy
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Condition, Lock, Thread
-from typing import Any, NamedTuple
+from threading import Lock, Thread
+from typing import Any
 
 from sureline.data.folder_lock import FolderLock
 from sureline.errors import DataError, InvalidParameter, SurelineError, show
-from sureline.estimators import TextClassifier
-from sureline.serve.journal import DIGITS, Asked, AskedTogether, Example, Label, stored_label
+from sureline.serve.entries import DIGITS, Asked, AskedTogether, Example, stored_label
+from sureline.serve.progress import WINDOW, Errors, Shadow
 from sureline.serve.recovery import (
     LOGGER,
     Store,
@@ -39,101 +36,10 @@ from sureline.serve.recovery import (
     sha256_of,
     stored_input,
 )
+from sureline.serve.requests import Conflict, Job, Learned, Limits, Queue, Unavailable, Wanted
+from sureline.serve.snapshots import Snapshots
 
-GROUP = 4_096  # examples that are learned by one commit, at most
-WINDOW = 1_000  # examples of which the recent error is taken
 FLUSH = 0.5  # seconds that predictions wait to be written to the journal
-SNAPSHOTS = 2  # that are kept beside the base
-
-
-class Busy(Exception):
-    """More waits to be learned than may wait."""
-
-
-class Conflict(SurelineError):
-    """A request that contradicts an earlier one."""
-
-
-class Unavailable(SurelineError):
-    """The journal cannot be written."""
-
-
-class Wanted(NamedTuple):
-    """An example of a request: a text, a row, or the id of a prediction of one."""
-
-    label: Label | list[Label]
-    text: str | dict[str, Any] | None = None
-    id: str | None = None
-
-
-class Learned(NamedTuple):
-    """What became of a request to learn: the numbers of its examples."""
-
-    numbers: range
-    version: str
-    replayed: bool = False
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a model may take, keep and let wait."""
-
-    memory_gb: float = 4.0
-    waiting: int = 20_000  # examples
-    remember: int = 100_000  # predictions
-    snapshot_every: int = 10_000  # examples
-    snapshot_seconds: float = 300.0
-
-
-@dataclass
-class Job:
-    """A request to learn, or something else to be done between two examples."""
-
-    examples: list[Wanted]
-    done: Future[Any]
-    author: str | None = None
-    key: str | None = None
-    digest: str = ""
-    action: Callable[[], Any] | None = None
-
-
-@dataclass
-class Errors:
-    """How often a model was wrong before it learned, over all examples and over recent ones.
-
-    `expected` has the probability of a mistake that it gave for each of the recent ones.
-    """
-
-    examples: int = 0
-    mistakes: int = 0
-    recent: deque[bool] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    expected: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
-
-    def count(self, wrong: bool, probability: float | None) -> None:
-        """Count an example."""
-        self.examples += 1
-        self.mistakes += wrong
-        self.recent.append(wrong)
-        if probability is not None:
-            self.expected.append(1.0 - probability)
-
-    @property
-    def calibration_error(self) -> float:
-        """How far the share of recent mistakes and their mean probability differ."""
-        wrong, expected = list(self.recent), list(self.expected)
-        if not wrong or not expected:
-            return 0.0
-        return abs(sum(wrong) / len(wrong) - sum(expected) / len(expected))
-
-
-@dataclass
-class Shadow:
-    """A candidate that learns what the model learns."""
-
-    name: str
-    model: TextClassifier
-    since: int
-    errors: Errors = field(default_factory=Errors)
 
 
 class Hosted:
@@ -163,17 +69,11 @@ class Hosted:
         self.shadow = self._restored_shadow()
         self.problem: str | None = None  # why nothing can be learned
         self.closed = False
-        self._jobs: deque[Job] = deque()
-        self._waiting = 0
-        self._changed = Condition()
-        self._stopping = False
+        self._queue = Queue(limits.waiting)
         self._asked: dict[str, AskedTogether] = {}  # by the keys of their ids
         self._flushing: dict[str, AskedTogether] = {}
         self._asking = Lock()
-        self._snapshot_number = self._newest()
-        self._snapshot_time = time.monotonic()
-        self._writer: Thread | None = None
-        self.snapshot_problem: str | None = None
+        self.snapshots = Snapshots(self.store, limits)
         self._compile()
         self._thread = Thread(target=self._work, name=f"learn {self.name}", daemon=True)
         self._thread.start()
@@ -198,9 +98,6 @@ class Hosted:
             )
         return True
 
-    def _newest(self) -> int:
-        return max((each.number for each in self.journal.snapshots()), default=0)
-
     def _counted_errors(self) -> Errors:
         """How often the model was wrong on what the journal has."""
         errors = Errors()
@@ -223,15 +120,11 @@ class Hosted:
 
     def close(self) -> None:
         """Learn what was accepted, write a snapshot, and end."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
+        self._queue.close()
         self._thread.join()
-        if self._writer is not None:
-            self._writer.join()
         self._flush()
-        if self.number > self._snapshot_number and self.problem is None:
-            self._write_snapshot(self.model, self.number)
+        if self.problem is None:
+            self.snapshots.finish(self.model, self.number)
         self.store.close()
         self._folder_lock.release()
         self.closed = True
@@ -258,12 +151,12 @@ class Hosted:
     @property
     def lag(self) -> int:
         """How many examples a restart would learn again."""
-        return self.number - self._snapshot_number
+        return self.number - self.snapshots.number
 
     @property
     def waiting(self) -> int:
         """How many examples wait to be learned."""
-        return self._waiting
+        return self._queue.waiting
 
     # -- learning --------------------------------------------------------------------------------
 
@@ -277,36 +170,14 @@ class Hosted:
         """Ask for examples to be learned; the result comes when they are durable and learned."""
         if self.problem is not None:
             raise Unavailable(self.problem)
-        job = Job(examples, Future(), author, key, digest)
-        with self._changed:
-            if self._stopping:
-                raise Unavailable("the service is stopping")
-            if self._waiting and self._waiting + len(examples) > self.limits.waiting:
-                raise Busy
-            self._waiting += len(examples)
-            self._jobs.append(job)
-            self._changed.notify()
-        return job.done
+        return self._queue.put(Job(examples, Future(), author, key, digest))
 
     def between(self, action: Callable[[], Any]) -> Future[Any]:
         """Do something in the thread that learns, after all that was asked for before."""
-        job = Job([], Future(), action=action)
-        with self._changed:
-            if self._stopping:
-                raise Unavailable("the service is stopping")
-            self._jobs.append(job)
-            self._changed.notify()
-        return job.done
+        return self._queue.put(Job([], Future(), action=action))
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._jobs or self._stopping, FLUSH)
-                if not self._jobs and self._stopping:
-                    return
-                jobs = self._take()
-            for job in jobs:
-                job.done.set_running_or_notify_cancel()
+        while (jobs := self._queue.take(FLUSH)) is not None:
             try:
                 if jobs and jobs[0].action is not None:
                     _finish(jobs[0].done, jobs[0].action)
@@ -314,27 +185,12 @@ class Hosted:
                     self._learn(jobs)
                 if self._asked:
                     self._flush()
-                self._snapshot_if_due()
+                self.snapshots.write_if_due(self.model, self.number)
             except Exception as error:  # nobody may wait for ever
                 LOGGER.exception("an internal error while %s learns", self.name)
                 for job in jobs:
                     if not job.done.done():
                         job.done.set_exception(Unavailable(f"an internal error: {error}"))
-
-    def _take(self) -> list[Job]:
-        """The next action alone, or the next requests to learn together."""
-        jobs: list[Job] = []
-        count = 0
-        while self._jobs and count < GROUP:
-            if self._jobs[0].action is not None:
-                if not jobs:
-                    jobs.append(self._jobs.popleft())
-                break
-            job = self._jobs.popleft()
-            count += len(job.examples)
-            jobs.append(job)
-        self._waiting -= count
-        return jobs
 
     def _learn(self, jobs: list[Job]) -> None:
         """Journal and learn the examples of some requests, then answer them."""
@@ -418,6 +274,7 @@ class Hosted:
             for job, _ in accepted:
                 job.done.set_exception(Unavailable(f"the journal cannot be written: {error}"))
             return
+        refused_ones: set[int] = set()
         try:
             learn(self.model, examples)
             self.number = numbers.stop - 1
@@ -425,14 +282,14 @@ class Hosted:
         except Exception as error:
             LOGGER.warning("%s cannot learn examples as they are: %s", self.name, error)
             self._restore()
+            refused_ones = {number for number in numbers if not self.journal.counted(number)}
         first = numbers.start
         for job, some in accepted:
             own = range(first, first + len(some))
             first += len(some)
-            refused = [number for number in own if not self.journal.counted(number)]
-            if refused:
+            if refused := refused_ones.intersection(own):
                 job.done.set_exception(
-                    DataError(f"the model cannot learn example {refused[0] - own.start + 1}")
+                    DataError(f"the model cannot learn example {min(refused) - own.start + 1}")
                 )
             else:
                 job.done.set_result(Learned(own, self.version))
@@ -474,35 +331,11 @@ class Hosted:
         with self._asking:
             self._flushing = {}
 
-    # -- snapshots -------------------------------------------------------------------------------
-
-    def _snapshot_if_due(self) -> None:
-        new = self.number - self._snapshot_number
-        waited = time.monotonic() - self._snapshot_time
-        limits = self.limits
-        due = new >= limits.snapshot_every or (new > 0 and waited >= limits.snapshot_seconds)
-        if not due or (self._writer is not None and self._writer.is_alive()):
-            return
-        self._snapshot_number, self._snapshot_time = self.number, time.monotonic()
-        made = deepcopy(self.model), self.number
-        self._writer = Thread(target=self._write_snapshot, args=made, name="snapshot", daemon=True)
-        self._writer.start()
-
-    def _write_snapshot(self, model: TextClassifier, number: int) -> None:
-        try:
-            self.store.add(model, number)
-            self.store.remove_old(SNAPSHOTS)
-            self.snapshot_problem = None
-        except (OSError, SurelineError, sqlite3.Error) as error:
-            # The journal has everything; only a restart would take longer.
-            self.snapshot_problem = str(error)
-            LOGGER.error("no snapshot of %s: %s", self.name, error)
-
     # -- other models ----------------------------------------------------------------------------
 
     def _restore(self) -> None:
         """Make the model again from the journal; the present one answers until it is ready."""
-        self._wait_for_writer()
+        self.snapshots.wait()
         try:
             self.model, self.number = self.store.model()
             self.shadow = self._restored_shadow()
@@ -512,9 +345,8 @@ class Hosted:
             LOGGER.exception("%s learns no more", self.name)
             raise
         self._edition = len(self.journal.events())
-        self._snapshot_number = self._newest()
         self.errors = self._counted_errors()
-        self.store.remove_old(SNAPSHOTS)
+        self.snapshots.look()
 
     def roll_back(self, number: int, who: str | None = None) -> int:
         """Undo all examples after a number; how many. For the thread that learns."""
@@ -523,7 +355,7 @@ class Hosted:
                 f"the journal has the numbers {self.journal.removed} to {self.journal.last}, got "
                 f"{number}"
             )
-        self._wait_for_writer()
+        self.snapshots.wait()
         count = self.journal.roll_back(number, who)
         self._restore()
         return count
@@ -531,18 +363,15 @@ class Hosted:
     def forget(self, numbers: list[int], author: str | None = None, who: str | None = None) -> int:
         """Remove examples from journal and model; the first number. For the thread that learns."""
         self._flush()
-        self._wait_for_writer()
+        self.snapshots.wait()
         first = self.journal.forget(numbers, author, who)
         if first:
             self._restore()
         return first
 
-    def _wait_for_writer(self) -> None:
-        if self._writer is not None:
-            self._writer.join()
-
     def reload(self) -> bool:
         """Make the model file the base if it has changed. For the thread that learns."""
+        self.snapshots.wait()
         changed = self._adopt_file()
         if changed:
             self._restore()
@@ -584,13 +413,13 @@ class Hosted:
         shadow = self.shadow
         if shadow is None:
             raise InvalidParameter("there is no candidate in the shadow; begin one first")
-        self._wait_for_writer()
+        self.snapshots.wait()
         with self.journal.transaction():
             self.store.add(shadow.model, self.number, base=True)
             self.journal.set_about("shadow", None)
         self.model, self.shadow, self.errors = shadow.model, None, shadow.errors
         self._edition = len(self.journal.events())
-        self._snapshot_number = self.number
+        self.snapshots.look()
         return shadow.name
 
 
@@ -604,6 +433,3 @@ def _finish(done: Future[Any], action: Callable[[], Any]) -> None:
 
 def _differs(key: str | None) -> Conflict:
     return Conflict(f"the Idempotency-Key {show(key)} was used for another request")
-
-
-__all__ = ["Busy", "Conflict", "Errors", "Hosted", "Learned", "Limits", "Unavailable", "Wanted"]

@@ -10,18 +10,17 @@ Times never go back, even if the clock does, so that a moment names a number.
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from itertools import repeat
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
-from sureline.errors import DataError, InvalidParameter, ModelFileError
+from sureline.errors import DataError, ModelFileError
+from sureline.serve.entries import Asked, AskedTogether, Entry, Example, Snapshot
+from sureline.serve.times import now
 
 FORMAT = 1
 SCHEMA = """
@@ -57,110 +56,8 @@ create table predictions (
 ) without rowid;
 create table events (time text not null, what text not null, details text not null);
 """
-DIGITS = 4  # of the number at the end of an id
-NUMBERS = tuple(f"{k:0{DIGITS}x}" for k in range(2**14))  # more than are predicted together
 PAGE = 10_000  # rows that are read at a time
 BUSY = 10.0  # seconds to wait for another process that writes
-
-Label = str | int  # several labels of a text are a list as JSON text
-
-
-def stored_label(label: Any) -> Label:
-    """A label as the journal has it; sets of labels are equal if their texts are."""
-    if isinstance(label, str | int):
-        return label
-    return json.dumps(sorted(set(label)), ensure_ascii=False)
-
-
-class Example(NamedTuple):
-    """An example to learn, as it comes from a client."""
-
-    text: str
-    label: Label
-    author: str | None = None
-    predicted: Label | None = None
-    probability: float | None = None
-    prediction: str | None = None
-
-
-class Entry(NamedTuple):
-    """An example of the journal."""
-
-    number: int
-    time: str
-    author: str | None
-    text: str | None
-    label: Label
-    counts: int
-    predicted: Label | None
-    probability: float | None
-    prediction: str | None
-
-
-class Asked(NamedTuple):
-    """A prediction that was made, for a label that comes later."""
-
-    id: str
-    text: str
-    predicted: Label | None
-    probability: float | None
-    version: str
-
-
-class AskedTogether(NamedTuple):
-    """Predictions that were made together; their ids are the key and a number each."""
-
-    key: str
-    texts: list[str]
-    predicted: list[Label]
-    probabilities: list[float | None]
-    version: str
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids of the predictions; sorted as text, they are sorted by time."""
-        return [self.key + number for number in NUMBERS[: len(self.texts)]]
-
-    def find(self, id: str) -> Asked | None:  # noqa: A002
-        """The prediction of an id that begins with the key."""
-        try:
-            k = int(id[-DIGITS:], 16)
-            return Asked(id, self.texts[k], self.predicted[k], self.probabilities[k], self.version)
-        except (ValueError, IndexError):
-            return None
-
-
-def new_key() -> str:
-    """What the ids of predictions that are made together begin with."""
-    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(5)}"
-
-
-class Snapshot(NamedTuple):
-    """A model file that holds the examples up to a number, or replaces them."""
-
-    number: int
-    base: bool
-    file: str
-    sha256: str
-
-
-def now() -> str:
-    """The time in UTC, as the journal writes it: sorted as text, it is sorted by time."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def read_time(text: str) -> str:
-    """A time as a person writes it, as the journal does; without a zone, it is UTC."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidParameter(
-            f"{text!r} is not a time; write it as 2026-03-01 or 2026-03-01T12:30:00Z"
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 class Journal:
@@ -524,9 +421,3 @@ class Journal:
             self._database.execute("vacuum")
         self._checkpoint()
         return int(removed)
-
-
-def age_limit(days: float) -> str:
-    """The time so many days ago."""
-    moment = datetime.fromtimestamp(time.time() - days * 86_400.0, UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from sureline.serve.calls import Action, Call, Refused, answer
-from sureline.serve.journal import stored_label
+from sureline.serve.entries import stored_label
 from sureline.serve.messages import (
     InferRequest,
     InferResponse,

@@ -15,10 +15,11 @@ import numpy as np
 
 from sureline.errors import DataError, InvalidParameter
 from sureline.model.predictions import Predictions
-from sureline.serve.hosted import Busy, Hosted
-from sureline.serve.journal import Asked, AskedTogether, new_key, stored_label
+from sureline.serve.entries import Asked, AskedTogether, new_key, stored_label
+from sureline.serve.hosted import Hosted
 from sureline.serve.messages import Answer, PredictRequest, Reason
 from sureline.serve.recovery import as_learned, check_input, columns_of, stored_input
+from sureline.serve.requests import Busy
 
 TOGETHER = 256  # texts of a batch of several requests, at most
 WAITING = 4_096  # requests that may wait

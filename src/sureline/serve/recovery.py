@@ -17,7 +17,8 @@ from sureline.errors import DataError, InvalidParameter, ModelFileError, Surelin
 from sureline.estimators import TextClassifier, load
 from sureline.estimators.file import save
 from sureline.model.arrivals import check_characters
-from sureline.serve.journal import Entry, Example, Journal, Snapshot
+from sureline.serve.entries import Entry, Example, Snapshot
+from sureline.serve.journal import Journal
 
 LOGGER = logging.getLogger("sureline.serve")
 JOURNAL = "journal.db"

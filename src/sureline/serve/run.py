@@ -13,8 +13,8 @@ import uvicorn
 from sureline.errors import InvalidParameter
 from sureline.serve.application import make_application
 from sureline.serve.calls import Settings
-from sureline.serve.hosted import Limits
 from sureline.serve.logs import begin_logs
+from sureline.serve.requests import Limits
 from sureline.serve.service import Service
 
 BACKLOG = 1024

@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sureline.errors import InvalidParameter, ModelFileError
-from sureline.serve.hosted import Hosted, Limits
+from sureline.serve.hosted import Hosted
 from sureline.serve.predictor import Predictor
+from sureline.serve.requests import Limits
 
 THREADS = 2  # that predict
 

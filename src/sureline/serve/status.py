@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sureline.serve.hosted import Errors
+from sureline.serve.hosted import Hosted
 from sureline.serve.messages import Candidate, ModelStatus, Progress, Unsure
 from sureline.serve.predictor import Predictor
+from sureline.serve.progress import Errors
 from sureline.serve.recovery import columns_of
 
 PARTS = 60  # of the curve
@@ -38,8 +39,15 @@ def status_of(predictor: Predictor) -> ModelStatus:
         shadow=None
         if shadow is None
         else Candidate(shadow.name, shadow.since, _progress(shadow.errors)),
-        problem=hosted.snapshot_problem,
+        problem=_problem(hosted),
     )
+
+
+def _problem(hosted: Hosted) -> str | None:
+    """What a person must look after, if anything."""
+    if hosted.problem is None and hosted.snapshots.problem is not None:
+        return f"no snapshot could be written: {hosted.snapshots.problem}"
+    return hosted.problem
 
 
 def _progress(errors: Errors) -> Progress:

@@ -65,7 +65,7 @@ function section(found) {
     element("h2", {}, found.name),
     element("p", { class: "soft" }, `Version ${found.version}. Classes: ${shown}${more}.`),
   );
-  if (found.problem) made.append(element("p", { class: "problem", role: "alert" }, `No snapshot: ${found.problem}`));
+  if (found.problem) made.append(element("p", { class: "problem", role: "alert" }, found.problem));
   made.append(
     figures([
       ["Learned here", whole.format(found.learned)],
