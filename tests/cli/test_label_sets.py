@@ -143,13 +143,29 @@ def test_labels_that_the_model_does_not_know_are_counted(tmp_path, monkeypatch, 
     assert measured["micro_f1"] == pytest.approx(2 / 3)
 
 
+def test_evaluate_writes_a_report(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.jsonl", "jsonl")
+    run("train", "a.jsonl", "-o", "m.sureline", "--passes", "1")
+    code, out, _ = run("evaluate", "m.sureline", "a.jsonl", "--report", "r.html", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["report"] == "r.html"
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert f"<title>m.sureline: {found['micro_f1']:.4f} micro F1</title>" in page
+    assert "a.jsonl" in page
+    code, out, _ = run("evaluate", "m.sureline", "a.jsonl", "--report", "r.html")
+    assert code == 0
+    assert "r.html" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("predict", "one.sureline", "one.csv", "--top", "2"), "--top is for models of several"),
         (("predict", "m.sureline", "a.jsonl", "--threshold", "2"), "--threshold must be"),
         (("predict", "m.sureline", "a.jsonl", "--threshold", "f1", "--top", "1"), "exclude"),
-        (("evaluate", "m.sureline", "a.jsonl", "--report", "r.html"), "--report shows models"),
+        (("evaluate", "m.sureline", "a.jsonl", "--report", "a.jsonl"), "is one of the inputs"),
         (("compare", "a.jsonl"), "rows have several labels"),
         (("tune", "a.jsonl"), "rows have several labels"),
         (("train", "null.jsonl", "-o", "x.sureline"), "one of the labels is missing"),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,14 @@ class LabelSetEvaluation:
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 
+class ComparedSets(NamedTuple):
+    """The labels of some rows, as the model has them, and which rows were predicted exactly."""
+
+    sets: LabelSets
+    truth: NDArray[np.bool_]  # a column per class of the model
+    right: NDArray[np.bool_]
+
+
 class LabelSetEvaluator:
     """Compares sets of labels, batch by batch, in memory that does not grow with the rows.
 
@@ -92,7 +100,7 @@ class LabelSetEvaluator:
 
     def add(
         self, labels: Any, chosen: NDArray[np.bool_], probabilities: Floats | None = None
-    ) -> None:
+    ) -> ComparedSets:
         """Compare some more rows; `chosen` and `probabilities` have a column per class."""
         sets = self._typed(as_label_sets(labels))
         truth = sets.indicator(self._classes)
@@ -102,7 +110,8 @@ class LabelSetEvaluator:
         row_of = np.repeat(np.arange(len(sets)), sets.counts)
         complete = np.bincount(row_of, strange[sets.codes], len(sets)) == 0
         self.rows += len(sets)
-        self._exact += int(((truth == chosen).all(axis=1) & complete).sum())
+        exact = (truth == chosen).all(axis=1) & complete
+        self._exact += int(exact.sum())
         self._right += (truth & chosen).sum(axis=0)
         self._said += chosen.sum(axis=0)
         self._true += truth.sum(axis=0)
@@ -111,6 +120,7 @@ class LabelSetEvaluator:
             score = label_ranking_average_precision_score(truth[some], probabilities[some])
             self._ranking += float(score) * int(some.sum())
             self._ranked += int(some.sum())
+        return ComparedSets(sets, truth, exact)
 
     def _typed(self, sets: LabelSets) -> LabelSets:
         """Labels as written in a file, as those of the model."""

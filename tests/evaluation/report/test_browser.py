@@ -39,10 +39,13 @@ frame.onload = () => {
 </script>"""
 
 
+@pytest.mark.parametrize("sets", [False, True])
 @pytest.mark.parametrize("width", [400, 500, 1200])
-def test_tables_scroll_and_the_page_does_not(browser, width, tmp_path):
+def test_tables_scroll_and_the_page_does_not(browser, width, sets, tmp_path):
     (tmp_path / "web").mkdir()
     names = [f"a.class.of.a.long.name.{k}" for k in range(6)]
+    if sets:
+        names = [{name, "a.label.that.others.have.too"} for name in names]
     texts = [f"word{k % 6} {'longword' * 9} other{k % 7}" for k in range(90)]
     model = TextClassifier(random_state=0).fit(texts, [names[k % 6] for k in range(90)])
     page = tmp_path / "web" / "page.html"
@@ -55,7 +58,8 @@ def test_tables_scroll_and_the_page_does_not(browser, width, tmp_path):
     assert (int(scrolling) > 0) == (width < 1000)
 
 
-def test_a_report_in_a_browser(browser, tmp_path):
+@pytest.mark.parametrize("sets", [False, True])
+def test_a_report_in_a_browser(browser, sets, tmp_path):
     (tmp_path / "web").mkdir()
     with Site(tmp_path / "web") as site:
         loads = (
@@ -66,6 +70,7 @@ def test_a_report_in_a_browser(browser, tmp_path):
         )
         texts = [f"{loads} spam {k} 🎉 مرحبا" for k in range(6)] + [f"lunch {k}" for k in range(6)]
         labels = [f"spam {loads}"] * 6 + ["ham"] * 6
+        labels = [{label} for label in labels] if sets else labels
         model = TextClassifier(random_state=0).fit(texts, labels)
         page = site.folder / "page.html"
         write_report(model, texts * 5, labels[::-1] * 5, page, name=f"a {loads} model")
@@ -73,7 +78,8 @@ def test_a_report_in_a_browser(browser, tmp_path):
         assert site.requests == ["/page.html"]
         assert said == []
         title = shown[shown.index("<title>") + 7 : shown.index("</title>")]
-        assert unescape(title) == f"a {loads} model: 100.00% error"
+        result = "0.0000 micro F1" if sets else "100.00% error"
+        assert unescape(title) == f"a {loads} model: {result}"
         assert "<script" not in shown
         assert shown.count("<h2") == page.read_text("utf-8").count("<h2")
         width, height, different = colours((tmp_path / "page.png").read_bytes())

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from sureline.cli.groups import flag, with_options
 from sureline.cli.options import Files, LabelledModelInput, MemoryFlags, Model, ResultOptions
 from sureline.cli.paths import check_not_an_input, check_place
-from sureline.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -52,26 +51,29 @@ def evaluate(
     loaded, notes = open_model(model, memory)
     # Labels as written: what is no label of the model must be counted, not be an error.
     arguments, several = reader_arguments(reading, notes, loaded), is_multilabel(loaded)
-    if several and report is not None:
-        raise InvalidParameter(
-            "--report shows models of one label per row, and this one predicts several; leave it "
-            "out, the numbers are printed"
-        )
     reader = Reader(files, **arguments, label_type="text", label_sets=several)
-    evaluator, collector = Evaluator(loaded.classes_), None
-    evaluate_sets = LabelSetEvaluator(loaded.classes_)
+    evaluator, evaluate_sets = Evaluator(loaded.classes_), LabelSetEvaluator(loaded.classes_)
+    collector = set_collector = None
     if report is not None:
         from sureline.evaluation.report.collect import ReportCollector
+        from sureline.evaluation.report.label_sets import LabelSetCollector
 
         check_not_an_input(report, "--report", reader.files)
-        collector = ReportCollector(loaded)
+        if several:
+            set_collector = LabelSetCollector(loaded)
+        else:
+            collector = ReportCollector(loaded)
     with rate_line(not output.quiet) as progress:
         for batch in reader:
             labels = [] if batch.label is None else batch.label.to_pylist()
             predicted = predict_batch(loaded, batch)
             if several:
                 chances = predicted.probabilities
-                evaluate_sets.add(batch.label, loaded.model_.chosen(chances), chances)
+                compared = evaluate_sets.add(batch.label, loaded.model_.chosen(chances), chances)
+                if set_collector is not None:
+                    now = perf_counter()
+                    set_collector.add(batch, compared, predicted)
+                    aside += perf_counter() - now
                 progress(evaluate_sets.rows, reader)
                 continue
             truth = evaluator.add(labels, predicted.label, predicted.probabilities)
@@ -80,15 +82,20 @@ def evaluate(
                 collector.add(batch, truth, predicted)
                 aside += perf_counter() - now
             progress(evaluator.rows, reader)
+    written = {} if report is None else {"report": report}
     if several:
         from sureline.cli.evaluate.render import render_sets
 
-        found = evaluate_sets.evaluation(perf_counter() - begun)
+        found = evaluate_sets.evaluation(perf_counter() - begun - aside)
+        if report is not None and set_collector is not None:
+            from sureline.evaluation.report.label_sets import save_label_set_page
+
+            save_label_set_page(report, Path(model).name, reader.files, set_collector.data(found))
         warn_of_bad_rows(reader.bad)
         if output.json:
-            print_json(found.as_json())
+            print_json({**found.as_json(), **written})
         else:
-            show(render_sets(found))
+            show(render_sets(found, None if report is None else Path(report)))
         return
     evaluation = evaluator.evaluation(perf_counter() - begun - aside)
     if report is not None and collector is not None:
@@ -99,7 +106,6 @@ def evaluate(
         save_page(report, Path(model).name, reader.files, collected)
     warn_of_bad_rows(reader.bad)
     if output.json:
-        written = {} if report is None else {"report": report}
         print_json({**evaluation.as_json(), **written})
     else:
         from sureline.cli.evaluate.render import render

@@ -50,7 +50,7 @@ def _summary(evaluation: Evaluation, report: Path | None) -> list[RenderableType
     return [table]
 
 
-def render_sets(found: LabelSetEvaluation) -> RenderableType:
+def render_sets(found: LabelSetEvaluation, report: Path | None = None) -> RenderableType:
     """The results of sets of labels for a screen."""
     table, rate = grid(), rounded(found.rows / max(found.seconds, 1e-9))
     rows = {
@@ -65,6 +65,8 @@ def render_sets(found: LabelSetEvaluation) -> RenderableType:
     if found.unknown:
         rows["unknown"] = _unknown(found.unknown)
     rows["seconds"] = f"{found.seconds:.2f} ({rate} rows per second)"
+    if report is not None:
+        rows["report"] = f"{report} ({megabytes(report.stat().st_size)})"
     for k, (name, value) in enumerate(rows.items()):
         style = STRONG if k == 0 else ""
         table.add_row(Text(name, style), Text(value, style))

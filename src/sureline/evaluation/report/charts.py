@@ -155,8 +155,13 @@ def _axes(
     return shapes
 
 
-def reliability_chart(calibration: Calibration) -> Chart:
-    """Accuracy against confidence, with the number of predictions in each bin below."""
+def reliability_chart(calibration: Calibration, of_labels: bool = False) -> Chart:
+    """Accuracy against confidence, with the number of predictions in each bin below.
+
+    Or, `of_labels`: how often rows have a label against its probability, of all rows and labels.
+    """
+    counted, true = ("pairs of row and label", "true") if of_labels else ("predictions", "right")
+    confidence = "probability" if of_labels else "confidence"
     bins = calibration.bins
     first = min(floor(10 * bins[0].low + 1e-9) / 10, 0.5)
     least = min(first, *(each.interval[0] for each in bins))
@@ -165,15 +170,15 @@ def reliability_chart(calibration: Calibration) -> Chart:
     y = Axis(max(0.0, floor(5 * least + 1e-9) / 5), 1.0, height - BOTTOM - 84, TOP)
     points = [(x.at(each.confidence), y.at(each.accuracy)) for each in bins]
     shapes = [
-        *_axes(x, y, "", "accuracy"),
+        *_axes(x, y, "", "share of rows with the label" if of_labels else "accuracy"),
         _path("diagonal", [(x.start, y.at(first)), (x.stop, y.stop)]),
         _path("thin line", points),
     ]
     for each, (at, value) in zip(bins, points, strict=True):
         ends = [y.at(end) for end in each.interval]
         hint = (
-            f"{each.count:,} predictions of mean confidence {each.confidence:.1%}: "
-            f"{each.accuracy:.1%} right"
+            f"{each.count:,} {counted} of mean {confidence} {each.confidence:.1%}: "
+            f"{each.accuracy:.1%} {true}"
         )
         shapes.append(shape("line", "whisker", x1=at, x2=at, y1=ends[0], y2=ends[1]))
         shapes.append(shape("circle", "dot", "", hint, cx=at, cy=value, r=5))
@@ -182,17 +187,18 @@ def reliability_chart(calibration: Calibration) -> Chart:
     for each in bins:
         left, right = x.at(each.low), x.at(each.high)
         size = max(1.0, 48 * each.count / most)
-        hint, middle, top = f"{each.count:,} predictions", (left + right) / 2, base - size
+        hint, middle, top = f"{each.count:,} {counted}", (left + right) / 2, base - size
         bar = {"x": left + 1.5, "y": top, "width": right - left - 3, "height": size}
         shapes.append(shape("rect", "bar", "", hint, **bar))
         shapes.append(shape("text", "small", short_count(each.count), x=middle, y=top - 4))
-    name = "confidence; bars count predictions"
+    name = f"{confidence}; bars count {counted}"
     shapes.append(shape("text", "name", name, x=(x.start + x.stop) / 2, y=height - 8))
     text = (
         f"Expected calibration error {calibration.expected_error:.4f}. "
         "The table below has the same numbers."
     )
-    return Chart("reliability", "Accuracy against confidence", text, WIDTH, height, shapes)
+    title = "Labels against their probability" if of_labels else "Accuracy against confidence"
+    return Chart("reliability", title, text, WIDTH, height, shapes)
 
 
 def coverage_chart(points: Sequence[CoveragePoint], error: float) -> Chart:

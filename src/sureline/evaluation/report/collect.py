@@ -112,7 +112,7 @@ class ReportCollector:
         for i in np.flatnonzero(~right).tolist():
             chances, margin = predictions.probability, float(predictions.margin[i])
             chance = None if chances is None else float(chances[i])
-            row, cut = self._row(batch, i)
+            row, cut = shown_row(self._model, batch, i)
             place = batch.source, batch.first_row + i + 1
             mistake = Mistake(row, truth[i], labels[i], chance, margin, *place)
             self._table.add(mistake)
@@ -147,18 +147,6 @@ class ReportCollector:
             named_features=self._named_features,
         )
 
-    def _row(self, batch: Batch, i: int) -> tuple[Any, bool]:
-        """A row of a batch, its text or a sparse matrix of one row, and whether its text is cut."""
-        if batch.text is None:
-            return batch.matrix[[i]], False
-        row = batch.text[i].as_py()
-        if isinstance(row, str):
-            return row[:LONGEST_TEXT], len(row) > LONGEST_TEXT
-        long = [name for name, value in row.items() if len(str(value)) > LONGEST_TEXT]
-        row |= {name: row[name][:LONGEST_TEXT] for name in long}
-        tokenizer = self._model.model_.tokenizer
-        return ShownRow(tokenizer.places(tokenizer.as_rows([row]))[0], row), bool(long)
-
     def _explain(self, mistake: Mistake) -> Mistake:
         """A mistake with its contributions."""
         row = mistake.row
@@ -168,6 +156,19 @@ class ReportCollector:
             mistake = replace(mistake, words=highlight_words(row, found, unknown))
         top = [each for each in found if each.share][:TOP_CONTRIBUTIONS]
         return replace(mistake, contributions=top)
+
+
+def shown_row(model: Any, batch: Batch, i: int) -> tuple[Any, bool]:
+    """A row of a batch, its text or a sparse matrix of one row, and whether its text is cut."""
+    if batch.text is None:
+        return batch.matrix[[i]], False
+    row = batch.text[i].as_py()
+    if isinstance(row, str):
+        return row[:LONGEST_TEXT], len(row) > LONGEST_TEXT
+    long = [name for name, value in row.items() if len(str(value)) > LONGEST_TEXT]
+    row |= {name: row[name][:LONGEST_TEXT] for name in long}
+    tokenizer = model.model_.tokenizer
+    return ShownRow(tokenizer.places(tokenizer.as_rows([row]))[0], row), bool(long)
 
 
 def training_curve(notes: Mapping[str, Any]) -> list[tuple[int, int]]:

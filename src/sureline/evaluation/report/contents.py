@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -18,6 +18,7 @@ from sureline.evaluation.report.heat_map import heat_map, order_by_confusion
 from sureline.evaluation.report.mistakes import TABLE_TEXT, MistakeTable
 from sureline.evaluation.report.text import clip
 from sureline.evaluation.significance import wilson_interval
+from sureline.model.explanation import FeatureWeight
 
 FILES = 6  # that are named
 MATRIX = 12  # up to this many labels, confusions are a table
@@ -60,10 +61,10 @@ def tile_contents(report: ReportData) -> list[tuple[str, str, str]]:
     return tiles
 
 
-def describe_inputs(inputs: Sequence[str], evaluation: Evaluation) -> dict[str, str]:
-    """How much was evaluated, and which files it came from."""
-    labels = sum(each.support > 0 for each in evaluation.classes)
-    described = {"Rows": f"{evaluation.rows:,}", "Labels": f"{labels:,}"}
+def describe_inputs(inputs: Sequence[str], rows: int, supports: Iterable[int]) -> dict[str, str]:
+    """How much was evaluated, how many labels have rows, and which files it came from."""
+    labels = sum(each > 0 for each in supports)
+    described = {"Rows": f"{rows:,}", "Labels": f"{labels:,}"}
     if inputs:
         names = ["standard input" if name == "-" else clip(name, 120) for name in inputs]
         more = f" and {len(names) - FILES} more" if len(names) > FILES else ""
@@ -166,17 +167,18 @@ def summarize_calibration(calibration: Calibration, evaluation: Evaluation) -> s
     )
 
 
-def feature_contents(report: ReportData) -> dict[str, Any]:
+def feature_contents(
+    cards: Sequence[tuple[Any, list[FeatureWeight]]], support: Mapping[Any, int]
+) -> dict[str, Any]:
     """The features of each class: at first those of the largest classes, if there are many."""
-    found = [each for _, features in report.features for each in features]
+    found = [each for _, features in cards for each in features]
     if not found:
         return {"top_cards": []}
-    support = {each.label: each.support for each in report.evaluation.classes}
-    top, others = report.features, list[Any]()
+    top, others = cards, list[Any]()
     if len(top) > CARDS:
         ranked = sorted(top, key=lambda card: -support.get(card[0], 0))[:CARDS]
         first = {label for label, _ in ranked}
-        others = [card for card in report.features if card[0] not in first]
+        others = [card for card in cards if card[0] not in first]
         top = ranked
     return {
         "top_cards": top,

@@ -21,6 +21,7 @@ MOST_PAIRS = 2000
 MOST_GROUPS = 20  # that are shown, the most frequent ones
 MOST_SHOWN = 30  # mistakes, unless there are many groups
 FEWEST_OF_A_GROUP = 3
+MISSING, EXTRA = "missing", "extra"  # kinds of wrong labels among several
 TABLE_ROWS = 200_000  # in the table, at most
 TABLE_TEXT = 1000  # characters of a text in the table
 TABLE_TEXTS = 4_000_000  # characters of all texts there
@@ -47,6 +48,30 @@ class Mistake:
         """By probability first; by margin, as many probabilities are as good as 1."""
         return self.probability or 0.0, self.margin
 
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What it has in common with other mistakes that are shown beside it."""
+        return str(self.true), str(self.predicted)
+
+
+@dataclass(frozen=True)
+class LabelMistake(Mistake):
+    """A row that lacks a label or was given a wrong one; `true` and `predicted` are its labels."""
+
+    label: Any = None
+    missing: bool = False
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The label, and whether it is missing."""
+        return str(self.label), MISSING if self.missing else EXTRA
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """How sure the model was of the label, or of its absence."""
+        chance = self.probability or 0.0
+        return (1.0 - chance if self.missing else chance), 0.0
+
 
 class TopMistakes:
     """Keeps the most confident mistakes; equal rows with equal labels are kept once and counted."""
@@ -66,7 +91,7 @@ class TopMistakes:
         if not isinstance(content, str):
             content.sort_indices()
             content = content.indices.tobytes(), content.data.tobytes()
-        key = (content, str(mistake.true), str(mistake.predicted))
+        key = (content, *mistake.kind, str(mistake.true), str(mistake.predicted))
         if key in kept:
             kept[key] = replace(kept[key], times=kept[key].times + 1)
             return
@@ -103,10 +128,10 @@ class MistakeGroups:
 
     def add(self, mistake: Mistake) -> None:
         """Keep a mistake if it is more confident than one of its kind that is kept."""
-        pair = (str(mistake.true), str(mistake.predicted))
+        pair = mistake.kind
         self._counts[pair] += 1
         kept = self._pairs.get(pair)
-        if kept is not None and not kept.is_candidate(mistake.probability, mistake.margin):
+        if kept is not None and not kept.is_candidate(*mistake.rank):
             return
         if kept is None and len(self._pairs) >= MOST_PAIRS:
             frequent = dict(self._counts.most_common(MOST_PAIRS // 2))

@@ -20,10 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sureline.data import as_labels
 from sureline.data.atomic_write import atomic_write
+from sureline.data.label_sets import are_label_sets, as_label_sets
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextClassifier
 from sureline.estimators.online import OnlineClassifier
 from sureline.estimators.stream import predict_batch
+from sureline.evaluation.label_sets import LabelSetEvaluation, LabelSetEvaluator
 from sureline.evaluation.metrics import Evaluation, Evaluator
 from sureline.evaluation.report.charts import (
     blocks_chart,
@@ -50,6 +52,7 @@ from sureline.evaluation.report.features import as_batch
 from sureline.evaluation.report.highlight import Word
 from sureline.evaluation.report.statistics import at_usual_shares
 from sureline.evaluation.report.text import clip, visible
+from sureline.model.label_sets import LabelSetModel
 
 BATCH = 4096  # rows predicted at once
 FEWEST_ROWS = 40  # for the error along the rows
@@ -70,7 +73,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
-) -> Evaluation:
+) -> Evaluation | LabelSetEvaluation:
     """Evaluate a model on labelled rows and write an HTML page about it.
 
     The page has the metrics, classes and confusions, calibration, the top features, and the most
@@ -82,8 +85,9 @@ def write_report(
         The fitted model; it is not changed.
     X : list or column of str, or an array or sparse matrix of numbers
         The rows, of the kind that the model takes.
-    y : array of shape (n_samples,)
-        Their labels. Those that the model does not know count as errors.
+    y : array of shape (n_samples,), or sets of labels
+        Their labels, of the kind that the model learned. Those that it does not know count as
+        errors.
     path : str or path
         The file to write; an existing one is replaced once the new one is complete.
     name : str, default=None
@@ -91,8 +95,9 @@ def write_report(
 
     Returns
     -------
-    Evaluation
-        The results: `error`, `log_loss`, `classes`, `confusion` and so on.
+    Evaluation or LabelSetEvaluation
+        The results: `error`, `log_loss`, `classes`, `confusion` and so on; of sets of labels,
+        `micro_f1`, `subset_accuracy`, `labels` and so on.
 
     Examples
     --------
@@ -115,6 +120,8 @@ def write_report(
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
+    if isinstance(model.model_, LabelSetModel):
+        return _write_label_sets(model, X, y, path, name or type(model).__name__)
     begun = perf_counter()
     rows, labels = as_batch(model, X), as_labels(y).tolist()
     if len(rows) != len(labels):
@@ -128,6 +135,32 @@ def write_report(
         collector.add(batch, truth, predictions)
     evaluation = evaluator.evaluation(perf_counter() - begun)
     save_page(path, name or type(model).__name__, [], collector.data(evaluation))
+    return evaluation
+
+
+def _write_label_sets(
+    model: Any, X: Any, y: Any, path: str | os.PathLike[str], name: str
+) -> LabelSetEvaluation:
+    """Evaluate a model of sets of labels, and write a page about it."""
+    from sureline.evaluation.report.label_sets import LabelSetCollector, save_label_set_page
+
+    begun = perf_counter()
+    rows = as_batch(model, X)
+    if not are_label_sets(y):
+        raise DataError("write_report: the model predicts sets of labels; give lists of labels")
+    sets = as_label_sets(y)
+    if len(rows) != len(sets):
+        raise DataError(f"write_report: there are {len(rows):,} rows but {len(sets):,} labels")
+    evaluator, collector = LabelSetEvaluator(model.classes_), LabelSetCollector(model)
+    for start in range(0, len(rows), BATCH):
+        batch = rows.slice(start, start + BATCH)
+        predictions = predict_batch(model, batch)
+        chances: Any = predictions.probabilities
+        part = sets[start : start + BATCH]
+        compared = evaluator.add(part, model.model_.chosen(chances), chances)
+        collector.add(batch, compared, predictions)
+    evaluation = evaluator.evaluation(perf_counter() - begun)
+    save_label_set_page(path, name, [], collector.data(evaluation))
     return evaluation
 
 
@@ -152,13 +185,14 @@ def render_page(
     blocks = report.blocks if evaluation.rows >= FEWEST_ROWS else []
     groups = [(f"mistakes-{k}", each) for k, each in enumerate(report.mistakes, 1)]
     links = {(each.true, each.predicted): place for place, each in groups}
+    support = {each.label: each.support for each in evaluation.classes}
     contents = {
         "style": style,
         "policy": page_policy(style),
         "model": model,
         "made": made,
         "version": version,
-        "inputs": describe_inputs(inputs, evaluation),
+        "inputs": describe_inputs(inputs, evaluation.rows, support.values()),
         "report": report,
         "evaluation": evaluation,
         "interval": write_interval(evaluation.rows - evaluation.correct, evaluation.rows),
@@ -172,7 +206,7 @@ def render_page(
         "words": [word for _, each in groups for one in each.mistakes for word in one.words],
         **class_contents(evaluation),
         **confusion_contents(evaluation, links),
-        **feature_contents(report),
+        **feature_contents(report.features, support),
         **table_contents(report.mistake_table),
         **threshold_contents(report),
     }
