@@ -1,11 +1,13 @@
 """Spark in this process: training, prediction and storage, once. `test_cluster` has the rest."""
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pytest
 from spark_cluster import compile_before, local_session, needs_spark
 from texts import compare_texts, texts_of
 
-from sureline import ModelFileError, TextClassifier, merge
+from sureline import DataError, InvalidParameter, ModelFileError, TextClassifier, merge
 
 pytestmark = needs_spark()
 
@@ -69,3 +71,60 @@ def test_texts_with_several_labels_are_learned_and_predicted(spark):
     chances = np.array([row.probability.toArray() for row in found])
     np.testing.assert_allclose(chances, expected.predict_proba(texts), rtol=1e-3, atol=1e-4)
     assert [tuple(row.prediction) for row in found] == model.classifier.predict(texts).tolist()
+
+
+def test_rows_of_several_columns_are_learned_predicted_and_stored(spark, tmp_path):
+    from sureline.spark import SurelineClassifier, SurelineModel
+
+    texts, labels = texts_of(120, 3)
+    kinds = {"subject": "text", "the body": "text", "sender": "category", "sent": "number"}
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [
+        {
+            "label": str(labels[k]),
+            "subject": texts[60 + k][:20],
+            "the body": None if k % 11 == 0 else texts[k],
+            "sender": None if k % 5 == 0 else k % 3,
+            "sent": None if k % 7 == 0 else begin + timedelta(hours=int(labels[k][-1]) + k % 5),
+        }
+        for k in range(60)
+    ]
+    frame = spark.createDataFrame(
+        spark.sparkContext.parallelize([tuple(row.values()) for row in rows], 2),
+        "label string, subject string, `the body` string, sender int, sent timestamp",
+    )
+    columns = {"textCols": ["subject", "the body"], "categoryCols": ["sender"]}
+    columns["numberCols"] = ["sent"]
+    model = SurelineClassifier(**columns, rounds=1).fit(frame)
+    classes = sorted(set(labels[:60]))
+    parts = [
+        TextClassifier(columns=kinds).partial_fit(part, [r["label"] for r in part], classes)
+        for part in (rows[:30], rows[30:])
+    ]
+    expected = merge(parts, how="product-prior")
+    assert model.classifier.columns_ == kinds
+    found = model.transform(frame.drop("label")).collect()
+    chances = np.array([row.probability.toArray() for row in found])
+    np.testing.assert_allclose(chances, expected.predict_proba(rows), rtol=1e-3, atol=1e-4)
+    assert [row.prediction for row in found] == model.classifier.predict(rows).tolist()
+
+    model.save(str(tmp_path / "stored"))
+    stored = SurelineModel.load(str(tmp_path / "stored"))
+    model.exportTo(tmp_path / "model.sureline")
+    here = SurelineModel.fromFile(tmp_path / "model.sureline")
+    assert here.getTextCols() == ["subject", "the body"]
+    for each in (stored, here):
+        again = each.transform(frame.select("sent", "sender", "the body", "subject")).collect()
+        assert [row.prediction for row in again] == [row.prediction for row in found]
+    with pytest.raises(DataError, match="there is no column 'sender'"):
+        here.transform(frame.drop("sender"))
+    with pytest.raises(InvalidParameter, match=r"but the model has learned .*'sent' \(number\)"):
+        here.setNumberCols([]).transform(frame)
+    for wrong, settings in (
+        ("the column 'sent' is of type timestamp, not of texts", {"textCols": ["sent"]}),
+        ("timestamp; categories are strings, whole numbers", {"categoryCols": ["sent"]}),
+    ):
+        with pytest.raises(DataError, match=wrong):
+            SurelineClassifier(**settings).fit(frame)
+    with pytest.raises(DataError, match=r"a partition: row 0, column 'subject': .* not a number"):
+        SurelineClassifier(numberCols=["subject"]).fit(frame)

@@ -75,6 +75,76 @@ def test_partitions_of_texts_with_several_labels_merge(how):
     np.testing.assert_allclose(*rows, rtol=1e-9)
 
 
+KINDS = {"subject": "text", "body": "text", "sender": "category", "amount": "number"}
+
+
+def rows_of(n, seed):
+    """Rows of a table, some values missing, and labels."""
+    texts, labels = texts_of(2 * n, seed)
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            "amount": None if k % 7 == 0 else 1e9 + float(rng.normal(int(labels[k][-1]), 2.0)),
+            "sender": None if k % 5 == 0 else f"sender {k % 3}",
+            "subject": texts[n + k][:20],
+            "body": None if k % 11 == 0 else texts[k],
+            "other": k,
+        }
+        for k in range(n)
+    ]
+    return rows, labels[:n]
+
+
+@pytest.mark.parametrize("how", ["product-prior", "kl"])
+def test_partitions_of_rows_of_several_columns_merge(how):
+    rows, labels = rows_of(60, 3)
+    start = with_classes(TextClassifier(columns=KINDS), sorted(set(labels)))
+    # Two parts have the same numbers, and one has none.
+    parts = [(rows[:25], labels[:25])] * 2 + [(rows[25:], labels[25:])]
+    parts.append(([row | {"amount": None} for row in rows[:9]], labels[:9]))
+    made, counters = learn_partitions(start, parts, how)
+    classes = sorted(set(labels))
+    apart = [TextClassifier(columns=KINDS).partial_fit(*part, classes=classes) for part in parts]
+    expected = merge(apart, how=how)
+    assert counters.seen == 94
+    assert made.columns_ == KINDS
+    # The order of parts changes last digits alone, even of numbers far larger than their spread.
+    [(count, mean, spread)] = made.model_.tokenizer.moments.describe()
+    known = [row["amount"] for part, _ in parts for row in part if row["amount"] is not None]
+    assert (count, mean) == (len(known), pytest.approx(np.mean(known), rel=1e-15))
+    assert spread == pytest.approx(np.std(known), rel=1e-6)
+    np.testing.assert_allclose(
+        made.predict_proba(rows), expected.predict_proba(rows), rtol=1e-3, atol=1e-4
+    )
+    again, _ = learn_partitions(made, parts, "kl", again=True)
+    np.testing.assert_array_equal(
+        again.model_.tokenizer.moments.array, made.model_.tokenizer.moments.array
+    )
+    more, _ = learn_partitions(made, [(rows[25:], labels[25:])], "kl")  # as a stream goes on
+    assert more.model_.tokenizer.moments.describe()[0][0] == len(known) + 30
+
+
+def test_rows_of_several_columns_are_predicted_with_values_missing():
+    import pandas as pd
+
+    from sureline.spark.prediction import PredictionTask
+
+    rows, labels = rows_of(60, 3)
+    for kinds in (KINDS, {"subject": "text"}):
+        model = TextClassifier(columns=kinds).partial_fit(rows, labels)
+        outputs = ("prediction", "probability", "raw")
+        task = PredictionTask(FakeBroadcast(model), outputs, "error", ", ".join(kinds))
+        given = pd.DataFrame(rows)[[*kinds]]
+        (frame,) = task.predict_tables(iter([given]))
+        assert frame["prediction"].tolist() == model.predict(rows).tolist()
+        np.testing.assert_array_equal(np.stack(frame["raw"]), model.decision_function(rows))
+    model = TextClassifier(columns=KINDS).partial_fit(rows, labels)
+    task = PredictionTask(FakeBroadcast(model), ("prediction",), "keep", "t")
+    wrong = pd.DataFrame([rows[0] | {"amount": "much"}])
+    with pytest.raises(DataError, match="row 0, column 'amount': 'much' is not a number"):
+        list(task.predict_tables(iter([wrong])))
+
+
 def partition_task(start, how, again=False):
     from sureline.spark.partition import PartitionTask
 
@@ -534,7 +604,10 @@ def test_parameters_that_contradict_each_other_are_refused():
             check(SurelineClassifier(**settings))
 
     refused("are both set; examples are either texts or vectors", textCol="t", featuresCol="v")
-    refused("bits is an option for texts, but textCol is not set; set it, or leave", bits=10)
+    refused("textCol='t' and textCols=.'a'. are both set; name", textCol="t", textCols=["a"])
+    refused("featuresCol='v' and numberCols=", featuresCol="v", textCols=[], numberCols=["a"])
+    refused("the column 'a' is named twice", textCols=["a", "b"], categoryCols=["a"])
+    refused("bits is an option for texts, but neither textCol nor textCols is set", bits=10)
     refused("shuffle must be 'none' or 'partition' or 'all', got 'some'", shuffle="some")
     refused("how must be 'kl' or", how="best")
     refused("rounds must be a whole number of at least 1, got 0", rounds=0)
@@ -588,6 +661,10 @@ def test_a_stage_becomes_the_classifier_it_describes():
     vectors = SurelineClassifier(calibration="online")
     assert initial_model(vectors, classes, 3).calibration == "online"
     assert initial_model(SurelineClassifier(), classes, 3).calibration is None
+    table = SurelineClassifier(textCols=["a", "b"], categoryCols=["c"], numberCols=["d"], bits=12)
+    model = initial_model(table, classes, None)
+    kinds = {"a": "text", "b": "text", "c": "category", "d": "number"}
+    assert (model.columns, model.columns_, model.bits) == (kinds, kinds, 12)
     numbers = initial_model(SurelineClassifier(), classes, 7)
     assert (type(numbers), numbers.r, numbers.n_features_in_) == (AROWClassifier, 1.0, 7)
 

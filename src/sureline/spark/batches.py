@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from sureline.data import as_text
 from sureline.data.batch import Batch
+from sureline.data.table import TEXT, Columns, as_table
 from sureline.errors import DataError
 from sureline.estimators.stream import class_labels, present_labels
 
@@ -36,11 +37,13 @@ def drop_missing(batch: pa.RecordBatch, invalid: str, names: dict[str, str]) -> 
     return batch if complete is None else batch.filter(complete)
 
 
-def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
+def as_batch(
+    batch: pa.RecordBatch, features: int | None, source: str, columns: Columns | None = None
+) -> Batch:
     """Complete rows as the library takes them.
 
-    `features` is how many numbers every vector must have, None for texts; messages name the rows by
-    `source`.
+    `features` is how many numbers every vector must have, None for texts and for rows of several
+    `columns`; messages name the rows by `source`.
     """
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     weight = given.get(WEIGHT)
@@ -49,12 +52,23 @@ def as_batch(batch: pa.RecordBatch, features: int | None, source: str) -> Batch:
         if not (np.isfinite(weight) & (weight >= 0.0)).all():
             raise DataError(f"{source}: weights must be finite and at least 0")
     return Batch(
-        text=as_text(given[INPUT]) if features is None else None,
+        text=as_texts(given[INPUT], source, columns) if features is None else None,
         matrix=None if features is None else as_matrix(given[INPUT], features, source),
         label=given.get(LABEL),
         weight=weight,
         source=source,
     )
+
+
+def as_texts(column: pa.Array, source: str, columns: Columns | None) -> pa.Array:
+    """Texts, or rows of several columns."""
+    if columns is None:
+        return as_text(column)
+    try:
+        table = as_table(column, columns)
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from None
+    return table.field(0) if list(columns.values()) == [TEXT] else table
 
 
 def as_matrix(vectors: pa.StructArray, features: int, source: str) -> Any:

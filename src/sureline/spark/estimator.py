@@ -37,7 +37,7 @@ class SurelineClassifier(
     DefaultParamsReadable["SurelineClassifier"],
     DefaultParamsWritable,
 ):
-    """Learn labels of texts or vectors: one model per partition, merged into one.
+    """Learn labels of texts, table rows or vectors: one model per partition, merged into one.
 
     Every partition is read once per round, in the order of its rows, and never leaves its executor;
     what is sent is one row per weight that it has changed. The same partitions give the same model,
@@ -46,10 +46,11 @@ class SurelineClassifier(
     Parameters
     ----------
     **kwargs
-        The parameters: `textCol` or `featuresCol`, `labelCol`, `weightCol`, `predictionCol`,
-        `probabilityCol`, `rawPredictionCol`, `handleInvalid`, `rule` and those of the rule (`r`,
-        `C`, `confidence` and so on), `how`, `rounds`, `classes`, `shuffle`, `seed`, and those of
-        texts (`ngrams`, `chars`, `features`, `bits` and so on). `explainParams()` describes each.
+        The parameters: `textCol`, or `textCols`, `categoryCols` and `numberCols`, or
+        `featuresCol`; `labelCol`, `weightCol`, `predictionCol`, `probabilityCol`,
+        `rawPredictionCol`, `handleInvalid`, `rule` and those of the rule (`r`, `C`, `confidence`
+        and so on), `how`, `rounds`, `classes`, `shuffle`, `seed`, and those of texts (`ngrams`,
+        `chars`, `features`, `bits` and so on). `explainParams()` describes each.
 
     Examples
     --------

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sureline.data import Batch
 from sureline.errors import InvalidParameter
 from sureline.estimators import TextClassifier, classifier_for
+from sureline.estimators.stream import StreamTrainer
 from sureline.estimators.text.classifier import default_estimator
+from sureline.model.learner import AGAIN
 from sureline.rules import rules
+from sureline.spark.batches import as_texts
 from sureline.spark.params import DEFAULT_RULE, RULE, TEXT, Parameters
 
 
@@ -26,13 +31,15 @@ def initial_model(
     if features is not None and several:
         raise InvalidParameter(
             f"{type(stage).__name__}: vectors are learned with one label each, and labelCol holds "
-            "arrays; several labels are for texts (textCol)"
+            "arrays; several labels are for texts (textCol, textCols)"
         )
     if features is not None:
         return add_classes(online.set_params(class_storage="dense"), classes, features)
     options = stage.given(TEXT)
     if stage.isSet("calibration"):
         options["calibration"] = online.calibration
+    if stage.columns:
+        options["columns"] = stage.columns
     texts = TextClassifier(estimator=online, class_storage="dense", **options)
     return add_classes(texts, classes, several=several)
 
@@ -48,7 +55,15 @@ def add_classes(
     several = several or bool(getattr(classifier, "is_multilabel", False))
     y: Any = [[]] if several else classes[:1]
     row: Any = [""]
-    if not isinstance(classifier, TextClassifier):
+    if isinstance(classifier, TextClassifier):
+        columns = getattr(classifier, "columns_", classifier.columns)
+        if columns is not None:  # missing values are features, which must not get columns
+            table = as_texts(pa.array([dict.fromkeys(columns)]), "", columns)
+            labels = pa.array([[]], pa.list_(pa.from_numpy_dtype(classes.dtype))) if several else y
+            batch = Batch(text=table, label=labels, weight=np.zeros(1))
+            StreamTrainer(classifier, labels=classes.tolist()).learn(batch, AGAIN)
+            return classifier
+    else:
         row = csr_array((1, getattr(classifier, "n_features_in_", features)), dtype=np.float32)
     return classifier.partial_fit(row, y, classes=classes, sample_weight=[0.0])
 

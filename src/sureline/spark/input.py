@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +13,18 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
     IntegralType,
     NumericType,
     StringType,
+    TimestampNTZType,
+    TimestampType,
 )
 
+from sureline.data.table import CATEGORY, TEXT
 from sureline.errors import DataError, InvalidParameter, show
 from sureline.spark.batches import INPUT, LABEL, WEIGHT
 from sureline.spark.params import Parameters
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MOST_CLASSES = 2**16
+DAY = 86_400e6  # microseconds
 
 
 def check_classic(frame: Any) -> None:
@@ -52,16 +57,61 @@ def column(frame: DataFrame, name: str) -> Column:
     return sql.col(f"`{escaped}`")
 
 
-def check_input(stage: Parameters, frame: DataFrame) -> None:
-    """Refuse a column that does not hold what the stage reads, texts or vectors."""
+def table_of(frame: DataFrame, columns: Mapping[str, str]) -> Column:
+    """The columns of a table as one column of structs, of types that all of Spark reads alike."""
+    return sql.struct(
+        *[table_column(frame, name, kind).alias(name) for name, kind in columns.items()]
+    )
+
+
+def table_column(frame: DataFrame, name: str, kind: str) -> Column:
+    """A column of a table: texts and categories as strings, numbers, and dates in days.
+
+    Numbers that are written as text are left to the library.
+    """
+    given, found = column(frame, name), frame.schema[name].dataType
+    if isinstance(found, StringType):
+        return given
+    if kind == TEXT:
+        raise DataError(
+            f"the column {name!r} is of type {found.simpleString()}, not of texts; name it in "
+            "categoryCols or numberCols"
+        )
+    if kind == CATEGORY:
+        if isinstance(found, IntegralType | BooleanType):
+            return given.cast("string")
+        raise DataError(
+            f"the column {name!r} is of type {found.simpleString()}; categories are strings, whole "
+            "numbers or booleans"
+        )
+    if isinstance(found, NumericType):
+        return given.cast("double")
+    if isinstance(found, DateType):
+        return sql.unix_date(given).cast("double")
+    if isinstance(found, TimestampType):
+        return sql.unix_micros(given) / DAY
+    if isinstance(found, TimestampNTZType):
+        start = sql.expr("timestamp_ntz'1970-01-01 00:00:00'")
+        return sql.timestamp_diff("MICROSECOND", start, given) / DAY
+    raise DataError(
+        f"the column {name!r} is of type {found.simpleString()}; numbers are numbers, strings, "
+        "dates or times"
+    )
+
+
+def input_of(stage: Parameters, frame: DataFrame) -> Column:
+    """What the stage reads: a column of texts or vectors, or the structs of several columns."""
+    if stage.columns:
+        return table_of(frame, stage.columns)
     name = stage.input_column
-    column(frame, name)
+    given = column(frame, name)
     kind, texts = frame.schema[name].dataType, stage.reads_texts
     if not isinstance(kind, StringType if texts else VectorUDT):
         expected = "texts" if texts else "vectors; for a column of texts set textCol"
         raise DataError(
             f"the column {name!r} is of type {kind.simpleString()}, expected {expected}"
         )
+    return given
 
 
 def label_kind(frame: DataFrame, name: str) -> str:
@@ -95,11 +145,10 @@ def prepare(
     They are shuffled if the stage says so; streams are shuffled batch by batch. Also returns the
     user's names of these columns.
     """
-    check_input(stage, frame)
     label = stage.getOrDefault("labelCol")
     names = {INPUT: stage.input_column, LABEL: label}
     chosen = [
-        column(frame, names[INPUT]).alias(INPUT),
+        input_of(stage, frame).alias(INPUT),
         column(frame, label).cast(label_kind(frame, label)).alias(LABEL),
     ]
     if stage.isSet("weightCol") and stage.getOrDefault("weightCol"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,10 @@ from sureline.errors import DataError, InvalidParameter, ModelFileError
 from sureline.estimators import TextClassifier
 from sureline.features.hashing import MOST_NAMES, Hashing
 from sureline.features.merge import grow_vocabulary
+from sureline.features.moments import Moments, added
 from sureline.features.names import Names
+from sureline.features.table_tokenizer import TableTokenizer
+from sureline.features.tokenizer import Tokenizer
 from sureline.features.vocabulary import Vocabulary
 from sureline.model.learner import Learner
 from sureline.model.merge.algebra import How, check_how
@@ -132,6 +136,8 @@ def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
     classifier: Any = clone(start)
     if isinstance(start, TextClassifier):
         model = begun.with_columns(columns, merged)
+        model.tokenizer = _add_moments(begun.tokenizer, rows)
+        classifier.columns_ = start.columns_
         classifier.adopt(clone(start.estimator_), model, start.n_iter_)
         classifier.fitted_options = start.fitted_options
     else:
@@ -140,6 +146,16 @@ def build_merged(start: Any, how: How, rows: SummedRows) -> Any:
         if hasattr(start, "feature_names_in_"):
             classifier.feature_names_in_ = start.feature_names_in_
     return classifier
+
+
+def _add_moments(tokenizer: Tokenizer, rows: SummedRows) -> Tokenizer:
+    """The tokenizer, which has seen the numbers of all partitions, too."""
+    if not isinstance(tokenizer, TableTokenizer):
+        return tokenizer
+    array = tokenizer.moments.array
+    for part in rows.moments():
+        array = added(array, part.reshape(array.shape))
+    return replace(tokenizer, moments=Moments(0, array))
 
 
 def _weight_sums(

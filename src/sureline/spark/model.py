@@ -23,8 +23,8 @@ from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier, load, save
 from sureline.options import MEMORY_LIMIT_GB
 from sureline.spark.broadcast import PickledAsFile
-from sureline.spark.input import check_classic, check_input, column
-from sureline.spark.params import Parameters
+from sureline.spark.input import check_classic, input_of
+from sureline.spark.params import COLUMNS, Parameters
 from sureline.spark.persistence import ModelStore
 from sureline.spark.prediction import PredictionTask
 from sureline.spark.pyspark_internals import set_uid
@@ -82,7 +82,8 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
     def _transform(self, dataset: DataFrame) -> DataFrame:
         check_classic(dataset)
         self.check()
-        check_input(self, dataset)
+        self._check_model_columns()
+        given = input_of(self, dataset)
         outputs = self._output_columns()
         for name in outputs.values():
             if name in dataset.columns:
@@ -90,15 +91,16 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
                     f"there is a column {name!r} already; drop it, or name the new one differently"
                 )
         name, invalid = self.input_column, self.getOrDefault("handleInvalid")
-        given = column(dataset, name)
-        if invalid == "skip":
+        if invalid == "skip" and not self.columns:
             dataset = dataset.where(given.isNotNull())
         model = self._on_executors(dataset.sparkSession)
         task = PredictionTask(model, tuple(outputs), invalid, name)
         kinds = {"prediction": self._label_type()}
         fields = ", ".join(f"{key}: {kinds.get(key, 'array<double>')}" for key in outputs)
         make: Any = pandas_udf
-        if self.reads_texts:
+        if self.columns:
+            predicted = make(task.predict_tables, f"struct<{fields}>")(given)
+        elif self.reads_texts:
             predicted = make(task.predict_texts, f"struct<{fields}>")(given)
         else:
             predicted = make(task.predict_vectors, f"struct<{fields}>")(sql.unwrap_udt(given))
@@ -109,6 +111,17 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
                 value = sql.when(value.isNotNull(), array_to_vector(value))
             out = out.withColumn(target, value)
         return out.drop(PREDICTED)
+
+    def _check_model_columns(self) -> None:
+        """Refuse columns that are not those that the model has learned."""
+        learned = getattr(self._classifier, "columns_", None) or {}
+        if self.columns != learned:
+            raise InvalidParameter(
+                "SurelineModel: textCols, categoryCols and numberCols name "
+                f"{', '.join(map(repr, self.columns)) or 'no column'}, but the model has learned "
+                f"{', '.join(f'{n!r} ({kind})' for n, kind in learned.items()) or 'texts'}; "
+                "columns are found by name, so leave these parameters as they are"
+            )
 
     def _output_columns(self) -> dict[str, str]:
         """The names of the columns to add, by what they hold."""
@@ -183,8 +196,8 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
             A file on the driver's machine.
         **params
             Parameters such as `textCol` and `predictionCol`. For a model of texts `textCol` is
-            ``"text"`` by default. A model that takes more than `memoryLimitGb`, by default 4, is
-            refused.
+            ``"text"`` by default; a model of several columns finds them by name. A model that takes
+            more than `memoryLimitGb`, by default 4, is refused.
 
         Returns
         -------
@@ -225,7 +238,11 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
                 "classifiers or TextClassifier"
             )
         model = cls(classifier)
-        if isinstance(classifier, TextClassifier):
+        columns = getattr(classifier, "columns_", None)
+        if columns is not None:
+            named = {p: [n for n, kind in columns.items() if kind == k] for p, k in COLUMNS.items()}
+            params = {**{p: names for p, names in named.items() if names}, **params}
+        elif isinstance(classifier, TextClassifier):
             params = {"textCol": "text", **params}
         for name, value in params.items():
             model.set(model.getParam(name), value)
@@ -266,6 +283,7 @@ class SurelineModel(Model, Parameters, MLReadable["SurelineModel"], MLWritable):
         """
         check_classic(stream)
         self.check()
+        self._check_model_columns()
         return learn_stream(
             self, self._classifier, stream, checkpoint, trigger, name, self._replace
         )

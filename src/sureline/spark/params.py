@@ -21,6 +21,8 @@ from pyspark.ml.param.shared import (
     HasWeightCol,
 )
 
+from sureline.data.table import CATEGORY, NUMBER
+from sureline.data.table import TEXT as TEXT_COLUMN
 from sureline.declaration import Option, declared
 from sureline.errors import InvalidParameter, show
 from sureline.estimators.text.classifier import default_estimator
@@ -113,6 +115,8 @@ NOT_DISTRIBUTED = (
 )
 
 ONLINE: dict[str, Option] = {**declared(CovarianceOptions), **declared(OnlineOptions)}
+# The parameters that name the columns of a table, and the kind of each.
+COLUMNS = {"textCols": TEXT_COLUMN, "categoryCols": CATEGORY, "numberCols": NUMBER}
 # By their names in the library: what the online classifier takes, and what reads texts.
 RULE: dict[str, Any] = {
     **_of_rules(),
@@ -176,11 +180,29 @@ class Parameters(
         "The column of texts. If it is not set, examples are the vectors of featuresCol.",
         TypeConverters.toString,
     )
+    textCols = declare_param(  # noqa: N815
+        "textCols",
+        "The columns of texts of a table of several columns, whose words are features of their "
+        "column. Set these, categoryCols and numberCols instead of textCol.",
+        TypeConverters.toListString,
+    )
+    categoryCols = declare_param(  # noqa: N815
+        "categoryCols",
+        "The columns of categories: strings, whole numbers or booleans, whose values are features.",
+        TypeConverters.toListString,
+    )
+    numberCols = declare_param(  # noqa: N815
+        "numberCols",
+        "The columns of numbers, dates or times, which are standardized.",
+        TypeConverters.toListString,
+    )
     handleInvalid = declare_param(  # noqa: N815
         "handleInvalid",
-        "What to do about missing values. 'keep': fit leaves the rows out and reports how many, "
-        "transform keeps them with null as prediction; 'skip': transform leaves them out, too; "
-        "'error': both stop.",
+        "What to do about missing texts, vectors, labels and weights. 'keep': fit leaves the rows "
+        "out and reports how many, transform keeps them with null as prediction; 'skip': transform "
+        "leaves them out, too; "
+        "'error': both stop. Missing values of a table of several columns are learned and "
+        "predicted like others.",
         TypeConverters.toString,
     )
     rule = declare_param(
@@ -224,18 +246,31 @@ class Parameters(
 
     @property
     def reads_texts(self) -> bool:
-        """Whether examples are texts, not vectors."""
-        return self.isSet("textCol")
+        """Whether examples are texts or rows of several columns, not vectors."""
+        return self.isSet("textCol") or bool(self.columns)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The kind of each column of a table by name; empty for texts and vectors."""
+        return {
+            name: kind
+            for param, kind in COLUMNS.items()
+            if self.isSet(param)
+            for name in self.getOrDefault(param)
+        }
 
     @property
     def input_column(self) -> str:
-        """The column of texts or vectors."""
+        """The column of texts or vectors; of a table, all names."""
+        if self.columns:
+            return ", ".join(self.columns)
         return str(self.getOrDefault("textCol" if self.reads_texts else "featuresCol"))
 
     def check(self) -> None:
         """Refuse parameters that contradict each other."""
         owner = type(self).__name__
-        if self.reads_texts and self.isSet("featuresCol"):
+        self._check_columns()
+        if self.isSet("textCol") and self.isSet("featuresCol"):
             raise InvalidParameter(
                 f"{owner}: textCol={self.getOrDefault('textCol')!r} and "
                 f"featuresCol={self.getOrDefault('featuresCol')!r} are both set; examples are "
@@ -245,8 +280,8 @@ class Parameters(
             given = [param.name for param in TEXT.values() if self.isSet(param.name)]
             if given:
                 raise InvalidParameter(
-                    f"{owner}: {given[0]} is an option for texts, but textCol is not set; set it, "
-                    f"or leave {given[0]} out"
+                    f"{owner}: {given[0]} is an option for texts, but neither textCol nor textCols "
+                    f"is set; set one, or leave {given[0]} out"
                 )
         for name, allowed in {
             "handleInvalid": INVALID,
@@ -263,6 +298,26 @@ class Parameters(
                 f"{owner}: rounds must be a whole number of at least 1, got "
                 f"{show(self.getOrDefault('rounds'))}"
             )
+
+    def _check_columns(self) -> None:
+        """Refuse columns with two kinds, or beside texts or vectors."""
+        owner = type(self).__name__
+        columns = self.columns
+        names = [name for p in COLUMNS if self.isSet(p) for name in self.getOrDefault(p)]
+        if len(names) > len(columns):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InvalidParameter(
+                f"{owner}: the column {twice!r} is named twice in textCols, categoryCols and "
+                "numberCols; name each column once"
+            )
+        for other in ("textCol", "featuresCol"):
+            if columns and self.isSet(other):
+                given = next(p for p in COLUMNS if self.isSet(p) and self.getOrDefault(p))
+                raise InvalidParameter(
+                    f"{owner}: {other}={self.getOrDefault(other)!r} and "
+                    f"{given}={self.getOrDefault(given)!r} are both set; name all columns in "
+                    "textCols, categoryCols and numberCols"
+                )
 
     def given(self, among: dict[str, Any]) -> dict[str, Any]:
         """The values that were set, by the library's names and as the library takes them."""

@@ -15,7 +15,12 @@ from sureline.data.label_sets import LabelSets
 from sureline.estimators import TextClassifier
 from sureline.estimators.stream import StreamTrainer, class_labels
 from sureline.features.hashing import Hashing
+from sureline.features.moments import removed
+from sureline.features.names import Names
+from sureline.features.table_tokenizer import TableTokenizer
+from sureline.features.tokenizer import Tokenizer
 from sureline.features.vocabulary import Vocabulary
+from sureline.kernels.text.table import COUNT
 from sureline.model.learner import AGAIN, NEW
 from sureline.model.linear import LinearModel
 from sureline.model.merge.algebra import How
@@ -51,6 +56,7 @@ class PartitionTask:
         trainer = StreamTrainer(model)
         turn = (AGAIN if self.again else NEW)._replace(ordered=False)  # a part of the rows
         features = None if isinstance(model, TextClassifier) else int(model.n_features_in_)
+        columns = getattr(start, "columns_", None)
         rows, complete, labels = 0, 0, set[Any]()
         for given in batches:
             batch = drop_missing(given, self.invalid, self.names)
@@ -59,7 +65,7 @@ class PartitionTask:
                 check_labels(batch[LABEL], start.classes_)
                 if len(labels) < 2:
                     labels |= _kinds_of(batch[LABEL])
-                trainer.learn(as_batch(batch, features, "a partition"), turn)
+                trainer.learn(as_batch(batch, features, "a partition", columns), turn)
         if not rows:
             return
         write = RowWriter(self.sums)
@@ -92,6 +98,7 @@ def changed_rows(
     """What a model has learned since its start, as rows to be summed."""
     fingerprints, origin = None, None
     if isinstance(model, TextModel) and isinstance(start, TextModel):
+        yield from _moments(start.tokenizer, model.tokenizer, write)
         if isinstance(model.columns, Hashing):
             yield from _new_names(cast(Hashing, start.columns), model.columns, write)
         else:
@@ -121,6 +128,15 @@ def changed_rows(
     calibration = calibration_since(begun, state)
     changed = np.flatnonzero(calibration)
     yield from write.numbers(Kind.CALIBRATION, changed, calibration[changed])
+
+
+def _moments(start: Tokenizer, tokenizer: Tokenizer, write: RowWriter) -> Iterator[pa.RecordBatch]:
+    """The moments of the numbers since the start, which no sum adds up, so that they are a name."""
+    if isinstance(start, TableTokenizer) and isinstance(tokenizer, TableTokenizer):
+        added = removed(tokenizer.moments.array, start.moments.array)
+        if added[..., COUNT].any():
+            name = Names.from_arrow(pa.array([added.tobytes()], pa.binary()))
+            yield from write.numbers(Kind.MOMENTS, np.zeros(1, np.int64), np.ones(1), names=name)
 
 
 def _new_names(start: Hashing, columns: Hashing, write: RowWriter) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Predictions on executors: pandas functions over a column of texts or vectors."""
+"""Predictions on executors: pandas functions over a column of texts, vectors or table rows."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ class PredictionTask:
         for texts in batches:
             yield self._predict(pa.array(texts, pa.large_string(), from_pandas=True))
 
+    def predict_tables(self, batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        """Predictions for rows of several columns, whose missing values are like others."""
+        for rows in batches:
+            fields = [pa.array(rows[name], from_pandas=True) for name in rows.columns]
+            yield self._predict(pa.StructArray.from_arrays(fields, names=list(rows.columns)))
+
     def predict_vectors(self, batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Predictions for the fields of vectors; a row without values is missing."""
         for vectors in batches:
@@ -60,7 +66,8 @@ class PredictionTask:
         texts = isinstance(classifier, TextClassifier)
         rows = pa.RecordBatch.from_arrays([column.filter(pa.array(valid))], [INPUT])
         features = None if texts else int(classifier.n_features_in_)
-        batch = as_batch(rows, features, f"column {self.name!r}")
+        columns = getattr(classifier, "columns_", None)
+        batch = as_batch(rows, features, f"column {self.name!r}", columns)
         found = dict[str, Any]()
         if len(batch):
             predicted = predict_batch(classifier, batch)
@@ -71,7 +78,8 @@ class PredictionTask:
                 found["prediction"] = predicted.label.astype(float)
             found["probability"] = predicted.probabilities
             if "raw" in self.outputs:
-                found["raw"] = _raw(classifier, batch.text if texts else batch.matrix)
+                given = batch.text if columns is None else rows[INPUT]
+                found["raw"] = _raw(classifier, given if texts else batch.matrix)
         return pd.DataFrame({name: _with_nulls(found.get(name), valid) for name in self.outputs})
 
 

@@ -38,6 +38,7 @@ class Kind(IntEnum):
     CLASS_COUNT = 5
     CLASS_TOTAL = 6
     CALIBRATION = 7
+    MOMENTS = 8  # a partition's moments of numbers, the name; how many partitions have the same
 
 
 class Counters(NamedTuple):
@@ -134,6 +135,7 @@ class SummedRows:
     def __init__(self, packed: Iterable[bytes]) -> None:
         self._parts: dict[int, list[tuple[Array, Array, Array]]] = {kind: [] for kind in Kind}
         self._names = list[tuple[Array, pa.Array]]()
+        self._moments = list[bytes]()
         for each in packed:
             with pa.ipc.open_stream(pa.py_buffer(each)) as stream:
                 for batch in stream:
@@ -151,10 +153,18 @@ class SummedRows:
             several = which in (Kind.WEIGHT, Kind.INTERCEPT)
             summed = np.column_stack(values) if several else values[0]
             self._parts[which].append((features, classes, summed))
+            if which == Kind.MOMENTS:
+                times = np.rint(summed).astype(int).tolist()
+                for each, many in zip(name.take(pa.array(chosen)).to_pylist(), times, strict=True):
+                    self._moments += [each] * many
             if which == Kind.FEATURE:
                 spelled = name.take(pa.array(chosen))
                 named = np.flatnonzero(spelled.is_valid().to_numpy(zero_copy_only=False))
                 self._names.append((features[named], spelled.take(pa.array(named))))
+
+    def moments(self) -> list[Array]:
+        """The moments of the numbers of each partition, in an order that does not depend on it."""
+        return [np.frombuffer(each) for each in sorted(self._moments)]
 
     def numbers(self, kind: Kind) -> tuple[Array, Array]:
         """Features, sorted, and the sum of each; the classes are disregarded."""
