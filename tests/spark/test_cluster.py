@@ -284,7 +284,7 @@ def test_wrong_columns_and_labels_are_refused_in_one_sentence(spark, messages):
     refused(DataError, "there is no column 'body'; there are 'id', 'text', 'label'", textCol="body")
     refused(DataError, "'id' is of type int, expected texts", textCol="id")
     refused(DataError, "'id' is of type int, expected vectors; for a column", featuresCol="id")
-    arrays = messages.selectExpr("text", "array(label) AS label")
+    arrays = messages.selectExpr("text", "array(0.5D) AS label")
     refused(DataError, r"labels must be strings, numbers or booleans", arrays, textCol="text")
     one = messages.where("label = 'class 00'")
     refused(DataError, "holds one class only, 'class 00'", one, textCol="text")
