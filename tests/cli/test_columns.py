@@ -1,7 +1,9 @@
 """Tables of several columns on the command line."""
 
 import json
+import shlex
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -164,3 +166,82 @@ def test_formats_without_columns_are_refused(run, tmp_path):
     code, _, err = run("train", path, *FLAGS, "-o", tmp_path / "m.sureline")
     assert code == 2
     assert "the format vw, which has no columns" in " ".join(err.split())
+
+
+def messages():
+    """Rows whose sender shows the class, and whose texts rarely do."""
+    rng = np.random.RandomState(0)
+    kinds = np.where(rng.rand(120) < 0.4, "spam", "ham")
+    words = [" ".join(f"w{k}" for k in rng.randint(0, 20, 4)) for _ in kinds]
+    subjects = [kind if rng.rand() < 0.3 else "news" for kind in kinds]
+    senders = [f"{kind}{rng.randint(3)}" for kind in kinds]
+    return pd.DataFrame({"subject": subjects, "body": words, "sender": senders, "kind": kinds})
+
+
+def test_compare_joins_texts_for_others(run, table):
+    path = table(frame=messages())
+    columns = ("--text", "subject", "--text", "body", "--category", "sender", "--label", "kind")
+    learners = ("--rules", "arow", "--baselines", "linear-svm", "--passes", "2", "--jobs", "1")
+    code, out, err = run("compare", path, *columns, *learners, "--folds", "3", "--json", "-q")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    errors = {each["learner"]: each["error"] for each in found["tasks"][0]["learners"]}
+    assert found["joined_columns"] == ["subject", "body"]
+    assert errors["sureline (default)"] == 0.0  # by the senders, which the others do not get
+    frame = messages().assign(text=lambda frame: frame["subject"] + " " + frame["body"])
+    joined = table(frame=frame, name="joined")
+    code, out, _ = run(
+        "compare", joined, "--label", "kind", *learners, "--folds", "3", "--json", "-q"
+    )
+    alone = json.loads(out)["tasks"][0]["learners"]
+    assert "joined_columns" not in json.loads(out)
+    for each in alone:
+        if each["learner"] != "sureline (default)":
+            assert errors[each["learner"]] == each["error"]
+    code, out, _ = run("compare", path, *columns, *learners, "--protocol", "hold-out", "-q")
+    assert "Learners get the columns of texts (subject, body) as one text" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        ("arow", ("--passes", "2")),
+        ("averaged-perceptron", ("--passes", "1")),
+        ("arow", ("--passes", "2", "--protocol", "k-fold", "--folds", "2", "--weighting", "none")),
+    ],
+)
+def test_tune_learns_from_all_columns(run, table, tmp_path, monkeypatch, rule, options):
+    monkeypatch.chdir(tmp_path)
+    path = table(frame=messages())
+    columns = ("--text", "subject", "--text", "body", "--category", "sender", "--label", "kind")
+    code, out, err = run(
+        "tune", path, *columns, "--rule", rule, "--jobs", "1", "--json", "-q", *options
+    )
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["tried"][0]["error"] < 0.2  # without senders, a quarter is wrong
+    program, *words = shlex.split(found["command"])
+    assert program == "sureline"
+    code, _, err = run(*words, "-q")
+    assert (code, err) == (0, "")
+    kinds = {"subject": "text", "body": "text", "sender": "category"}
+    assert load("model.sureline").columns_ == kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "rows.csv", "--number", "amount", "--label", "kind"), "there are none; name"),
+        (("compare", "--demo", "--category", "sender"), "--demo brings its own rows"),
+        (("tune", "rows.csv", "--text", "subject", "--number", "body"), "has no column 'label'"),
+    ],
+)
+def test_wrong_columns_to_search_are_one_sentence(
+    run, table, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    table()
+    code, _, err = run(*arguments, "-q")
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err

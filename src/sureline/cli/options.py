@@ -120,7 +120,7 @@ class FileOptions:
         if len(names) > 1:
             raise InvalidParameter(
                 f"--text was given {len(names)} times, but this command reads one column of texts; "
-                "sureline train learns from several"
+                "sureline train, compare and tune take several"
             )
         return names[0] if names else None
 
@@ -203,6 +203,11 @@ class TrainingInput(LabelledInput):
                         "has one kind, so give it once"
                     )
         return dict(pairs)
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns of texts of a table; none where texts alone are read, from one column."""
+        return list(self.text or ()) if self.table else []
 
     def arguments(self, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The options as the reader takes them."""

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sureline.cli.controls import escape_controls
 from sureline.cli.groups import FLAGS, Given
 from sureline.cli.label_check import find_header, find_ids, find_spellings
-from sureline.cli.options import LabelledInput
+from sureline.cli.options import TrainingInput
 from sureline.cli.rules import find_rule
 from sureline.cli.screen import message_console, say, warn_of_bad_rows
 from sureline.cli.settings import settable, split_pairs, type_labels
@@ -198,7 +198,7 @@ def defaults_for_texts(rule: str) -> dict[str, Any]:
 # -- rows --------------------------------------------------------------------------------------
 
 
-def read_dataset(files: Sequence[str], reading: LabelledInput, name: str) -> Dataset:
+def read_dataset(files: Sequence[str], reading: TrainingInput, name: str) -> Dataset:
     """Read all rows of the files into memory."""
     reader, headers = Reader(list(files), **reading.arguments()), list[str | None]()
 
@@ -207,7 +207,7 @@ def read_dataset(files: Sequence[str], reading: LabelledInput, name: str) -> Dat
             headers.append(find_header(batch, reader.text_name, reader.label_name))
             yield batch
 
-    dataset = Dataset.read(rows(), name)
+    dataset = Dataset.read(rows(), name, reading.texts)
     warn_of_bad_rows(reader.bad)
     counts = Counter(dataset.labels.tolist())
     ids = find_ids(counts, reader.label_name, complete=True, many=reading.many_labels)

@@ -114,6 +114,13 @@ def check_present(names: Sequence[Any], columns: Columns) -> None:
         )
 
 
+def joined_texts(texts: Any, names: Sequence[str]) -> Any:
+    """Texts as they are; of a table, these columns as one text per row."""
+    if not is_table(texts):
+        return texts
+    return pc.binary_join_element_wise(*map(texts.field, names), pa.scalar(" ", _LARGE))
+
+
 def as_struct(arrays: Sequence[pa.Array], columns: Columns) -> pa.StructArray:
     """Rows of converted columns."""
     return _struct(list(arrays), columns, len(arrays[0]))

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
-from sureline.data import as_labels, as_text
+from sureline.data import as_labels
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import OnlineClassifier, TextClassifier
 from sureline.estimators.text.pipeline import TextPipeline
@@ -194,7 +194,7 @@ def relearn_texts(
     """Learn texts again, as a later pass of `fit`: none of them is counted again."""
     known, weight = model.model_for(labels, weight)
     with known.lock.learning:
-        TextPipeline(known, as_text(texts), labels, weight, turn=AGAIN).run()
+        TextPipeline(known, model.as_input(texts), labels, weight, turn=AGAIN).run()
 
 
 def _refitted(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -180,7 +181,8 @@ def progressive(
         check_probabilities(model, "probabilities=True")
     learner = clone(model)
     texts = isinstance(learner, TextClassifier)
-    rows, labels = labelled_rows(as_text(X) if texts else X, y, "progressive")
+    rows = as_text(X) if texts and not isinstance(X, pa.StructArray) else X
+    rows, labels = labelled_rows(rows, y, "progressive")
     n = labels.size
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weight.shape != (n,) or not (np.isfinite(weight).all() and (weight >= 0).all()):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from sureline.cli.groups import Declared, Given, any_of, flag, with_options
-from sureline.cli.options import FEATURES, FILES, LabelledInput, MemoryFlags, complete_rules
+from sureline.cli.options import FEATURES, FILES, MemoryFlags, TrainingInput, complete_rules
 from sureline.cli.paths import check_not_an_input, check_place
 from sureline.cli.search_options import LearnerOptions, ProtocolOptions, SearchOutput
 from sureline.data.formats import FORMATS
@@ -102,7 +102,7 @@ class Output(SearchOutput):
 def compare(
     files: Annotated[list[str] | None, FILES] = None,
     *,
-    reading: LabelledInput,
+    reading: TrainingInput,
     learners: Learners,
     tasks: Tasks,
     features: Annotated[Given, Declared(TextFeaturesOptions, FEATURES)],

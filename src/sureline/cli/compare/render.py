@@ -105,6 +105,12 @@ def _notes(results: Results) -> list[str]:
     usual = any(each.learner == DEFAULT for each in results.comparisons[0].results)
     if usual:
         notes.append(f"{DEFAULT} is what train learns without options; nothing is tuned.")
+    if results.joined:
+        named = ", ".join(results.joined)
+        but = f", except with {DEFAULT}, which learns from all columns by their kind"
+        notes.append(
+            f"Learners get the columns of texts ({named}) as one text{but if usual else ''}."
+        )
     if not results.several:
         spread = any(not isnan(each.deviation) for each in results.comparisons[0].results)
         deviation = "± is the standard deviation over the folds, " if spread else ""

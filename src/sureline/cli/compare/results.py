@@ -22,6 +22,7 @@ class Results:
     protocol: str  # in words
     seed: int
     seconds: float
+    joined: Sequence[str] = ()  # the columns that most learners get as one text
 
     @property
     def several(self) -> bool:
@@ -81,6 +82,7 @@ class Results:
                 }
                 for comparison in self.comparisons
             ],
+            **({"joined_columns": list(self.joined)} if self.joined else {}),
             **({"mean_ranks": self.ranks} if self.several else {}),
         }
 

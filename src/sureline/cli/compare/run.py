@@ -14,7 +14,7 @@ from sureline.cli.compare.render import WRITERS, as_csv, as_json, render
 from sureline.cli.compare.results import Results
 from sureline.cli.controls import escape_controls
 from sureline.cli.groups import Given
-from sureline.cli.options import LabelledInput
+from sureline.cli.options import TrainingInput
 from sureline.cli.screen import result_console, show
 from sureline.cli.search import (
     RuleSettings,
@@ -48,7 +48,7 @@ DEMO = "SMS Spam Collection"
 
 def run(
     files: list[str],
-    reading: LabelledInput,
+    reading: TrainingInput,
     learners: Learners,
     tasks: Tasks,
     features: Given,
@@ -62,6 +62,7 @@ def run(
     options = {**features.changed, **chosen.texts}
     check_text_options(options, "compare")
     candidates = _candidates(chosen, boxes, learners)
+    joined = _joined(reading, tasks)
     datasets = _read_tasks(files, tasks, reading)
     test = read_dataset(tasks.test, reading, ", ".join(tasks.test)) if tasks.test else None
     protocol = Protocol(tasks.name, tasks.folds, learners.passes, tasks.seed, tasks.shuffle)
@@ -72,10 +73,13 @@ def run(
             runner = Runner(dataset, options, output.jobs or -1, progress)
             entered = type_class_weights(candidates, dataset)
             if learners.default:
-                usual = default_candidate(dataset.has_texts, options, memory.changed)
+                columns = {} if reading.table is None else {"columns": reading.table}
+                own = {**options, **columns}
+                usual = default_candidate(dataset.has_texts, own, memory.changed)
                 entered = [usual, *entered]
             comparisons.append(compare(runner, entered, protocol, test))
-    _show(Results(comparisons, tasks.describe(), tasks.seed, perf_counter() - start), output)
+    seconds = perf_counter() - start
+    _show(Results(comparisons, tasks.describe(), tasks.seed, seconds, joined), output)
 
 
 def _split_rules(given: list[str] | None) -> tuple[list[str], list[str] | None]:
@@ -84,6 +88,20 @@ def _split_rules(given: list[str] | None) -> tuple[list[str], list[str] | None]:
     boxes = [name for name in batch_rules() if not words or name in map(str.lower, words)]
     others = [word for word in words if word.lower() not in batch_rules()]
     return boxes, others if words else None
+
+
+def _joined(reading: TrainingInput, tasks: Tasks) -> list[str]:
+    """The columns of texts that are joined for learners of one text, if there are several."""
+    if reading.table is None:
+        return []
+    if tasks.demo:
+        raise InvalidParameter("--demo brings its own rows; leave out what names their columns")
+    if not reading.texts:
+        raise InvalidParameter(
+            "compare gives most learners the columns of texts as one text, and there are none; "
+            "name one (--text)"
+        )
+    return reading.texts
 
 
 def _candidates(chosen: RuleSettings, boxes: list[str], learners: Learners) -> list[Candidate]:
@@ -107,7 +125,7 @@ def _check_words(what: str, words: Iterable[str], known: Sequence[str], more: st
             )
 
 
-def _read_tasks(files: list[str], tasks: Tasks, reading: LabelledInput) -> list[Dataset]:
+def _read_tasks(files: list[str], tasks: Tasks, reading: TrainingInput) -> list[Dataset]:
     """The rows to compare on, as one task or several."""
     if tasks.demo:
         texts, labels = (pa.array(each, pa.large_string()) for each in sms_spam())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sureline.cli.groups import flag, with_options
-from sureline.cli.options import Files, LabelledInput, MemoryFlags, TextFlags, complete_rules
+from sureline.cli.options import Files, MemoryFlags, TextFlags, TrainingInput, complete_rules
 from sureline.cli.search_options import (
     FOLDS,
     PROTOCOL,
@@ -66,7 +66,7 @@ class Output(SearchOutput):
 @with_options
 def tune(
     files: Files,
-    reading: LabelledInput,
+    reading: TrainingInput,
     learners: Learners,
     evaluation: TuneProtocol,
     texts: TextFlags,

@@ -11,7 +11,7 @@ from typing import Any
 
 from sureline.cli.controls import escape_controls
 from sureline.cli.groups import Given
-from sureline.cli.options import LabelledInput
+from sureline.cli.options import TrainingInput
 from sureline.cli.screen import print_json, say, show
 from sureline.cli.search import (
     RuleSettings,
@@ -43,7 +43,7 @@ MODEL = "model.sureline"
 
 def run(
     files: list[str],
-    reading: LabelledInput,
+    reading: TrainingInput,
     learners: Learners,
     evaluation: TuneProtocol,
     texts: Given,
@@ -54,12 +54,13 @@ def run(
     start = perf_counter()
     chosen = RuleSettings.parse(learners.rule or None, learners.settings, memory, learners.tries)
     # Reports what is wrong before rows are read.
-    _candidates(chosen, {**texts.changed, **chosen.texts}, evaluation.shuffle)
+    columns = {} if reading.table is None else {"columns": reading.table}
+    _candidates(chosen, {**texts.changed, **chosen.texts, **columns}, evaluation.shuffle)
     dataset = read_dataset(files, reading, ", ".join(files))
     check_no_texts({**texts.changed, **chosen.texts}, dataset)
     if dataset.rows.named_features is not None:
         texts = _without_weighting(texts, dataset, chosen, output.quiet)
-    options = {**texts.changed, **chosen.texts}
+    options = {**texts.changed, **chosen.texts, **columns}
     candidates, refused = _able(_candidates(chosen, options, evaluation.shuffle, dataset), dataset)
     name: Any = evaluation.protocol
     protocol = Protocol(

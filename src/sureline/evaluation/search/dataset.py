@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sureline.data import Batch
 from sureline.data.batch import concatenate
 from sureline.data.label_sets import LabelSets
+from sureline.data.table import joined_texts
 from sureline.errors import DataError, InvalidParameter
 from sureline.estimators import TextFeatures
 from sureline.estimators.stream import class_labels
@@ -52,10 +53,14 @@ class Protocol:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled rows, texts or svmlight rows, all in memory, and the name to show."""
+    """Labelled rows, texts or svmlight rows, all in memory, and the name to show.
+
+    Where rows have several columns, those that are `joined` are one text for learners of texts.
+    """
 
     name: str
     rows: Batch
+    joined: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -90,12 +95,12 @@ class Dataset:
         return given is not None and bool(given.values.min(initial=0.0) < 0.0)
 
     @classmethod
-    def read(cls, batches: Iterable[Batch], name: str) -> Dataset:
+    def read(cls, batches: Iterable[Batch], name: str, joined: Sequence[str] = ()) -> Dataset:
         """Read all rows of `batches`; they must have two classes or more."""
         held = list(batches)
         if not held:
             raise DataError(f"no rows in {name}; give a file that has some")
-        dataset = cls(name, concatenate(held))
+        dataset = cls(name, concatenate(held), joined)
         if dataset.classes.size < 2:
             raise DataError(
                 f"all {len(dataset):,} rows of {name} have the label "
@@ -112,7 +117,7 @@ class Dataset:
                 f"{self.name} holds {kinds[self.has_texts]} but {other.name} "
                 f"{kinds[other.has_texts]}; give two of one kind"
             )
-        return Dataset(self.name, concatenate([self.rows, other.rows]))
+        return Dataset(self.name, concatenate([self.rows, other.rows]), self.joined)
 
 
 def split_features(
@@ -120,9 +125,10 @@ def split_features(
 ) -> tuple[Any, Any]:
     """The features of the training rows and of the test rows as sparse matrices.
 
-    Only features of the training rows get a column. With `unknown`, those that only test rows have
-    get one too: no weight is learned for them, but they count in the length of a text, as they do
-    for `TextClassifier`. `options` are the parameters of `TextFeatures`.
+    Of a table, the columns of texts are joined. Only features of the training rows get a column.
+    With `unknown`, those that only test rows have get one too: no weight is learned for them, but
+    they count in the length of a text, as they do for `TextClassifier`. `options` are the
+    parameters of `TextFeatures`.
     """
     train, test = split
     if not dataset.has_texts:
@@ -131,10 +137,11 @@ def split_features(
     features = TextFeatures(**options)
     learned, tested = dataset.rows.take(train), dataset.rows.take(test)
     features.begin()
-    features.count(learned.text, dataset.labels[train], learned.named_features)
+    texts, others = (joined_texts(some.text, dataset.joined) for some in (learned, tested))
+    features.count(texts, dataset.labels[train], learned.named_features)
     if unknown:
-        features.count(tested.text, named=tested.named_features, counting=False)
+        features.count(others, named=tested.named_features, counting=False)
     return (
-        features.matrix(learned.text, learned.named_features),
-        features.matrix(tested.text, tested.named_features),
+        features.matrix(texts, learned.named_features),
+        features.matrix(others, tested.named_features),
     )
