@@ -32,6 +32,7 @@ from sureline.model.device import DeviceMatrices, open_device
 from sureline.rules import rules
 
 SIZE = 8192  # of the matrices whose product is timed
+WARM_UP = 1024  # rows that are learned before time is taken
 
 
 def rows_of(rows: int, features: int, classes: int, seed: int = 0) -> tuple[Any, Any]:
@@ -126,13 +127,28 @@ def dense(sizes: list[int], rows: int, peak: float) -> list[dict[str, Any]]:
         for device in ("cuda", "cpu"):
             if device == "cpu" and features > 4096:
                 continue
-            count = rows if device == "cuda" else min(rows, 1024)
+            count = rows if device == "cuda" else min(rows, WARM_UP)
             X, y = rows_of(count, features, 2)
-            fit_time(X[:300], y[:300], device=device)
+            fit_time(X[:WARM_UP], y[:WARM_UP], device=device)
             seconds, model = fit_time(X, y, device=device)
             line[device] = 1e6 * seconds / count
             line[f"{device} updates"] = float(model.n_updates_) / count
         line["of its product"] = 4.0 * features**2 / (line["cuda"] * 1e6 * peak)
+        found.append(line)
+    return found
+
+
+def block_sizes(sizes: list[int], rows: int) -> list[dict[str, Any]]:
+    """Microseconds a row on the GPU by the number of rows in a block."""
+    found = []
+    for features in sizes:
+        line: dict[str, Any] = {"features": features}
+        X, y = rows_of(rows, features, 2)
+        for most in (64, 128, 256, 512):
+            with patch.object(blocks, "MOST_ON_DEVICE", most):
+                fit_time(X[:WARM_UP], y[:WARM_UP], device="cuda")
+                seconds, _ = fit_time(X, y, device="cuda")
+            line[f"{most} rows"] = 1e6 * seconds / rows
         found.append(line)
     return found
 
@@ -155,13 +171,13 @@ def parts(features: int, rows: int) -> list[dict[str, Any]]:
         return patch.object(owner, name, call)
 
     X, y = rows_of(rows, features, 2)
-    fit_time(X[:300], y[:300], device="cuda")
+    fit_time(X[:WARM_UP], y[:WARM_UP], device="cuda")
     with ExitStack() as patches:
-        for name in ("products", "gram", "diagonals", "combine", "subtract", "_put_values"):
+        for name in ("_put_values", "scores", "products", "gram", "combine", "subtract"):
             patches.enter_context(timed(DeviceMatrices, name))
-        for name in ("block_of", "_with_products", "_apply", "_learn_block"):
+        for name in ("_with_products", "_apply", "_learn_block"):
             patches.enter_context(timed(blocks, name))
-        patches.enter_context(timed(online, "as_rows"))
+        patches.enter_context(timed(online, "as_dense"))
         patches.enter_context(timed(online, "validate_rows"))
         seconds, _ = fit_time(X, y, device="cuda")
     found: list[dict[str, Any]] = [
@@ -184,7 +200,7 @@ def many(features: int, classes: int, rows: int) -> list[dict[str, Any]]:
     for scheme in ("sequential", "one-vs-rest"):
         line: dict[str, Any] = {"scheme": scheme, "features": features, "classes": classes}
         for device in ("cuda", "cpu"):
-            count = rows if device == "cuda" else min(rows, 1024)
+            count = rows if device == "cuda" else min(rows, WARM_UP)
             X, y = rows_of(count, features, classes)
             fit_time(X[:300], y[:300], device=device, scheme=scheme)
             seconds, _ = fit_time(X, y, device=device, scheme=scheme)
@@ -220,7 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1024, 4096, 16384])
-    parser.add_argument("--rows", type=int, default=4096)
+    parser.add_argument("--rows", type=int, default=8192)
     parser.add_argument("--sparse-features", type=int, default=131_000)
     parser.add_argument("--sparse-rows", type=int, default=1024)
     given = parser.parse_args()
@@ -242,7 +258,8 @@ def main() -> None:
     step("answers", answers)
     peak = found["product"]["teraflops"] if isinstance(found["product"], dict) else np.nan
     step("dense", lambda: dense(given.sizes, given.rows, peak))
-    step("parts", lambda: [line for size in given.sizes for line in parts(size, 1024)])
+    step("block sizes", lambda: block_sizes(given.sizes, given.rows))
+    step("parts", lambda: [line for size in given.sizes for line in parts(size, 2048)])
     step("many classes", lambda: many(1024, 20, given.rows))
     step("sparse", lambda: sparse(given.sparse_features, given.sparse_rows))
     text = [f"## {name}\n\n{table(each if isinstance(each, list) else [each])}\n"

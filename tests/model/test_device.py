@@ -12,7 +12,7 @@ import pytest
 from cases import make, slow
 from oracle import distance
 
-from sureline import AROWClassifier, InvalidParameter, load
+from sureline import AROWClassifier, DataError, InvalidParameter, load
 from sureline.model import device, loops
 from sureline.rules import rules
 
@@ -79,6 +79,38 @@ def test_classes_and_features_that_come_late(cuda):
             model.partial_fit(X[part], y[part])
         models.append(model)
     assert apart(*models, X) < 1e-10
+
+
+@pytest.mark.parametrize(("classes", "scheme"), SCHEMES)
+@pytest.mark.parametrize("dtype", ["float64", *slow("float32")])
+def test_dense_rows_stay_dense(classes, scheme, dtype, cuda, monkeypatch):
+    X, y = examples(classes, 600)
+    weight = np.random.default_rng(0).uniform(0.1, 1.0, len(y)) * (np.arange(len(y)) % 5 > 0)
+    models = []
+    for name in ("cpu", "cuda"):
+        if name == "cuda":  # any way through sparse rows would fail
+            monkeypatch.setattr("sureline.estimators.online.as_rows", None)
+        model = AROWClassifier(
+            covariance="full", scheme=scheme, dtype=dtype, random_state=0, max_iter=2, device=name
+        ).fit(np.asfortranarray(X), y, sample_weight=weight)
+        models.append(model.partial_fit(X, y, sample_weight=weight))
+    monkeypatch.undo()
+    assert is_on_device(models[1])
+    assert apart(*models, X) < (1e-10 if dtype == "float64" else 1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+def test_a_dense_row_that_overflows_is_named(cuda):
+    X, y = examples(2, 60)
+    X[37] = 1e200
+    for order in (np.arange(60), np.random.default_rng(0).permutation(60)):
+        model = AROWClassifier(covariance="full", dtype="float64", device="cuda")
+        place = int(np.flatnonzero(order == 37)[0])
+        with pytest.raises(DataError, match=f"learning row {place} overflowed float64"):
+            model.partial_fit(X[order], y[order], classes=[0, 1])
+    model.set_params(max_iter=1, random_state=0)
+    with pytest.raises(DataError, match="learning row 37 overflowed float64"):
+        model.fit(X, y)
 
 
 def test_early_stopping_and_threads(cuda):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_non_negative, validate_d
 
 from sureline.data.conversion import SEVERAL, check_not_missing
 from sureline.errors import DataError, show
-from sureline.features.rows import Rows
+from sureline.features.rows import DenseRows, Rows
 from sureline.kernels.row_check import COUNT_NONZEROS, LOOK_AT_ROWS, TAKE_NONZEROS
 from sureline.model.device import to_host
 
@@ -158,6 +158,13 @@ def as_rows(X: Any) -> Rows:
         np.ascontiguousarray(X.indices, np.int32),
         np.ascontiguousarray(X.data),
     )
+
+
+def as_dense(X: Any) -> Any:
+    """X as dense rows if it is a dense matrix, otherwise as `as_rows`."""
+    if isinstance(X, np.ndarray) and X.shape[1] < 2**31 - 1:
+        return DenseRows(X)
+    return as_rows(X)
 
 
 def _check(X: Any) -> tuple[bool, bool, int]:

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sureline.errors import InvalidParameter
 from sureline.estimators.file import FileMixin
-from sureline.estimators.input_rows import as_rows, validate_rows, validate_weights
+from sureline.estimators.input_rows import as_dense, as_rows, validate_rows, validate_weights
 from sureline.estimators.model_merge import MergeMixin
 from sureline.estimators.parallel.shards import check_copies, learn_in_shards
 from sureline.estimators.parallel.thread_pool import ThreadPool, count_threads
@@ -80,8 +80,9 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
         check_characters(classes, name)
         weight = validate_weights(sample_weight, X.shape[0])
         weight = fit_weights(self, learner.rule, classes, y, weight)
-        rows, rank = as_rows(X), np.arange(classes.size)
         alone = count_threads(self.n_jobs, name) == 1
+        dense = learner.takes_dense and alone and self.drift is None and not self.early_stopping
+        rows, rank = as_dense(X) if dense else as_rows(X), np.arange(classes.size)
         ordered = alone and self.max_iter == 1 and not (self.shuffle or self.early_stopping)
         check_order(learner, ordered, name)
         if self.drift is not None and ordered:
@@ -163,7 +164,9 @@ class OnlineClassifier(OnlineOptions, MergeMixin, FileMixin, PredictionMixin):
             X, y = validate_rows(self, X, y, reset=first)
             weight = validate_weights(sample_weight, X.shape[0], allow_zero=True)
             weight = stream_weights(self, learner.rule, y, weight)
-            self.model_for(learner).learn(as_rows(X), y, weight, classes, X.shape[1])
+            dense = learner.takes_dense and self.drift is None
+            rows = as_dense(X) if dense else as_rows(X)
+            self.model_for(learner).learn(rows, y, weight, classes, X.shape[1])
         return self
 
     # -- for the classes around it ---------------------------------------------------------------

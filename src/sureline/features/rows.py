@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -47,6 +48,42 @@ class Rows(arguments.Rows):
         if len(self) == 1:
             return [slice(0, 1)]
         return list(cut(self.indptr + ROW_COST * np.arange(len(self) + 1), limit))
+
+
+class DenseRows:
+    """Rows of a dense matrix, for loops that multiply whole blocks; others take them as `Rows`."""
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        self.matrix = np.ascontiguousarray(matrix)
+        self._numbers = np.zeros(0, np.int32)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.matrix)
+
+    @property
+    def longest(self) -> int:
+        """The number of features."""
+        return int(self.matrix.shape[1])
+
+    def part(self, start: int, stop: int) -> DenseRows:
+        """Consecutive rows, without copying them."""
+        return DenseRows(self.matrix[start:stop])
+
+    def chunks(self, limit: float) -> list[slice]:
+        """As those of `Rows`."""
+        sizes = np.arange(len(self) + 1) * (self.longest + ROW_COST)
+        return list(cut(sizes, limit))
+
+    def take(self, order: NDArray[np.int64]) -> tuple[NDArray[Any], Rows]:
+        """Some rows as a matrix and as rows with all features; consecutive ones are not copied."""
+        first, count, width = order.item(0), order.size, self.longest
+        consecutive = np.array_equal(order, np.arange(first, first + count))
+        matrix = self.matrix[first : first + count] if consecutive else self.matrix[order]
+        if self._numbers.size < count * width:
+            self._numbers = np.tile(np.arange(width, dtype=np.int32), count)
+        indptr = np.arange(count + 1, dtype=np.int64) * width
+        return matrix, Rows(indptr, self._numbers[: count * width], matrix.ravel())
 
 
 def cut(sizes: NDArray[np.int64], limit: float) -> Iterator[slice]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 
-from sureline.kernels.arguments import Examples, ModelArrays
+from sureline.features.rows import DenseRows
+from sureline.kernels.arguments import Examples, ModelArrays, Rows
 from sureline.kernels.block_rows import EXPECT_RIVALS
 from sureline.kernels.calibration import NEAR, PRIOR_VARIANCE
 from sureline.kernels.full_blocks import Block
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEWEST_WITH_RIVALS = 768  # few rows of a block share a rival
-MOST_ROWS, MOST_WITH_RIVALS = 128, 256
+MOST_ROWS, MOST_WITH_RIVALS, MOST_ON_DEVICE = 128, 256, 256
 FEWEST_ROWS = 8
 PRODUCTS, PRODUCTS_ON_DEVICE = 2.0**23, 2.0**27  # numbers in the products of one block
 CPU = "cpu"
@@ -51,7 +52,7 @@ def rows_in_block(features: int, columns: int, rivals: int | None, device: str) 
     """
     if device == CPU and features < (FEWEST_WITH_RIVALS if rivals else FEWEST_FEATURES):
         return 1
-    most = MOST_WITH_RIVALS if rivals else MOST_ROWS
+    most = MOST_WITH_RIVALS if rivals else MOST_ROWS if device == CPU else MOST_ON_DEVICE
     products = min(columns, rivals + 1) if rivals else columns
     numbers = PRODUCTS if device == CPU else PRODUCTS_ON_DEVICE
     return int(min(max(numbers / ((features + 1) * products), FEWEST_ROWS), most))
@@ -66,7 +67,7 @@ def learn_blocks(task: BlockTask, examples: Examples, known: int, most: int) -> 
     order, begin, size = examples.order, 0, most
     while begin < order.size:
         part = examples._replace(order=order[begin : begin + size])
-        failed, done = _learn_block(task, part, known)
+        failed, done = _learn_any(task, part, known)
         if failed != -1:
             return failed
         known = max(known, int(examples.codes[part.order[:done]].max()) + 1)
@@ -86,20 +87,41 @@ class Products(NamedTuple):
     parts: list[list[Any]]
 
 
-def _learn_block(task: BlockTask, examples: Examples, known: int) -> tuple[int, int]:
+def _learn_any(task: BlockTask, examples: Examples, known: int) -> tuple[int, int]:
+    """As `_learn_block`, also of rows that are dense."""
+    given, order = cast("Rows | DenseRows", examples.rows), examples.order
+    if not isinstance(given, DenseRows):
+        size = task.model.table.shape[0]
+        block = block_of(given, order, size, task.constant, task.dtype)
+        return _learn_block(task, examples, block, known)
+    matrix, rows = given.take(order)
+    own = examples._replace(
+        rows=rows,
+        codes=examples.codes[order],
+        weight=examples.weight[order],
+        order=np.arange(order.size),
+    )
+    failed, done = _learn_block(task, own, BlockRows(matrix, None, task.constant), known)
+    if failed == -1:
+        return failed, done
+    return int(order[failed] if failed >= 0 else -2 - order[-2 - failed]), done
+
+
+def _learn_block(
+    task: BlockTask, examples: Examples, rows: BlockRows, known: int
+) -> tuple[int, int]:
     """Learn a block or its beginning; return what the loop does, and how many rows were learned."""
     model, matrices, order = task.model, task.matrices, examples.order
     size, count, columns = model.table.shape[0], order.size, 1
     if task.rivals is not None:
         columns = max(known, int(examples.codes[order].max()) + 1)
-    rows = block_of(examples.rows, order, size, task.constant, task.dtype)
     means, diagonals = model.table[:, 0, :columns], matrices.diagonals(columns)
     unknown, fresh = np.zeros(0, np.intp), np.full(size, -1)
     if model.calibrator.size:
         unknown = _unknown_features(diagonals, rows, model.calibrator[PRIOR_VARIANCE])
         fresh[unknown] = np.arange(unknown.size)
     block = Block(
-        scores=np.concatenate([rows.values @ means[rows.span], means[:1]]),
+        scores=np.concatenate([matrices.scores(rows, means), means[:1]]),
         gram=np.empty((0, count + 1)),
         first=np.empty(0),
         norms=np.empty(0),

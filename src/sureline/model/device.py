@@ -75,13 +75,14 @@ class DeviceMatrices:
 
     def __init__(self, device: Device, covariance: Floats | FirstMatrices) -> None:
         self.device, self._host = device, cast("Floats | None", None)
-        self._values: tuple[Floats, Any] | None = None
+        self._values: tuple[NDArray[Any], Any] | None = None
         if isinstance(covariance, FirstMatrices):
             count, self.size = covariance.classes, covariance.size
             self.matrices = [self._first(covariance.variance) for _ in range(count)]
         else:
             self.size, self._host = covariance.shape[1], covariance
             self.matrices = [self._filled_up(matrix) for matrix in covariance]
+        self._variances = cast("list[Floats | None]", [None] * len(self.matrices))
 
     @property
     def host(self) -> NDArray[np.float64]:
@@ -96,8 +97,13 @@ class DeviceMatrices:
     def _empty(self, rows: int | None = None) -> Any:
         """Zeros, as wide as a matrix and as high, or with so many rows."""
         xp, device = self.device
-        width = -(-self.size // ALIGNED) * ALIGNED
+        width = self._width
         return xp.zeros((width if rows is None else rows, width), dtype=xp.float64, device=device)
+
+    @property
+    def _width(self) -> int:
+        """The number of rows of each matrix, with those that fill it up."""
+        return -(-self.size // ALIGNED) * ALIGNED
 
     def _first(self, variance: float) -> Any:
         """A matrix that begins with this variance, made in place."""
@@ -120,19 +126,41 @@ class DeviceMatrices:
 
     def _put_values(self, rows: BlockRows) -> Any:
         """The values of a block, which are needed several times."""
-        if self._values is None or self._values[0] is not rows.values:
+        kept = self._values  # another thread may replace it
+        if kept is None or kept[0] is not rows.values:
             values = self._put(rows.values)
             if rows.places is None:
-                given, values = values, self._empty(len(rows.values))
-                values[:, : self.size] = given
-            self._values = rows.values, values
-        return self._values[1]
+                values = self._whole(values, rows.constant)
+            self._values = kept = rows.values, values
+        return kept[1]
+
+    def _whole(self, given: Any, constant: float | None) -> Any:
+        """The values of a block, as wide as a matrix and with the constant feature."""
+        xp, start = self.device.xp, int(constant is not None)
+        values = self._empty(given.shape[0])
+        values[:, start : start + given.shape[1]] = xp.astype(given, xp.float64)
+        if constant is not None:
+            values[:, 0] = constant
+        return values
 
     def diagonals(self, count: int) -> Floats:
         """The variances of so many classes."""
-        linalg = self.device.xp.linalg
-        every = [to_host(linalg.diagonal(each)) for each in self.matrices[:count]]
-        return np.stack([each[: self.size] for each in every])
+        return np.stack([self._diagonal(k) for k in range(count)])
+
+    def _diagonal(self, k: int) -> Floats:
+        """The variances of class k, which are copied once for each change."""
+        known = self._variances[k]
+        if known is None:
+            diagonal = to_host(self.device.xp.linalg.diagonal(self.matrices[k]))
+            known = self._variances[k] = diagonal[: self.size]
+        return known
+
+    def scores(self, rows: BlockRows, means: Floats) -> Floats:
+        """The scores of the rows of a block, by the means of each class."""
+        given = np.zeros((self._width, means.shape[1])) if rows.places is None else means[rows.span]
+        if rows.places is None:
+            given[: self.size] = means
+        return to_host(self.device.xp.matmul(self._put_values(rows), self._put(given)))
 
     def products(self, k: int, rows: BlockRows, members: NDArray[np.int64] | None) -> Any:
         """The product of some members of a block, or of all, with the Σ of class k."""
@@ -201,15 +229,17 @@ class DeviceMatrices:
             for start in range(0, matrix.shape[0], PANEL):
                 stop = min(start + PANEL, matrix.shape[0])
                 matrix[start:stop, :] -= xp.matmul(roots[:, start:stop].T, roots)
-        variances = xp.linalg.diagonal(matrix)[: self.size]
-        if bool(xp.any(variances < floor)):
-            for j in np.flatnonzero(to_host(variances) < floor).tolist():
-                matrix[j, j] = floor
+        self._variances[k] = None
+        below = np.flatnonzero(self._diagonal(k) < floor).tolist()
+        for j in below:
+            matrix[j, j] = floor
+        if below:
+            self._variances[k] = None
 
     def scale(self, k: int, factor: float) -> None:
         """Multiply the Σ of class k."""
         self.matrices[k] *= factor
-        self._host = None
+        self._host = self._variances[k] = None
 
 
 class Covariance:

@@ -213,6 +213,12 @@ class Loops(Scorer):
         learn, competitors = LEARN_FULL_RIVALS.loop(self.dtype), min(self.competitors, columns)
         return int(learn(examples, model, rule, below, state.used, competitors, buffers))
 
+    @property
+    def takes_dense(self) -> bool:
+        """Whether rows may be `DenseRows`; their zeros would count as features of a row."""
+        apart = self.calibrated or self.layout.weighting is not None or self.forgetting is not None
+        return self.device != CPU and not apart
+
     def rows_at_once(self, state: State) -> int:
         """How many rows make a block of a full covariance; 1 where there are none."""
         if state.layout.covariance != "full":

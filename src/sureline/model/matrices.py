@@ -22,11 +22,13 @@ PANEL = 128  # rows of Σ that are changed at once
 class BlockRows(NamedTuple):
     """Some rows with the constant feature first, as a dense matrix of the features they have.
 
-    `places` are those features, in order, or None where the matrix has all.
+    `places` are those features, in order, or None where the matrix has all. Where a `constant` is
+    given, the matrix has no column for it yet.
     """
 
-    values: Floats
+    values: NDArray[Any]
     places: NDArray[np.intp] | None
+    constant: float | None = None
 
     @property
     def span(self) -> Any:
@@ -80,6 +82,10 @@ class HostMatrices:
     def diagonals(self, count: int) -> Floats:
         """The variances of so many classes."""
         return np.array(np.diagonal(self.covariance[:count], axis1=1, axis2=2))
+
+    def scores(self, rows: BlockRows, means: Floats) -> Floats:
+        """The scores of the rows of a block, by the means of each class."""
+        return np.asarray(rows.values @ means[rows.span])
 
     def products(self, k: int, rows: BlockRows, members: NDArray[np.int64] | None) -> Floats:
         """The product of some members of a block, or of all, with the Σ of class k."""
