@@ -145,7 +145,7 @@ def block_sizes(sizes: list[int], rows: int) -> list[dict[str, Any]]:
         line: dict[str, Any] = {"features": features}
         X, y = rows_of(rows, features, 2)
         for most in (64, 128, 256, 512):
-            with patch.object(blocks, "MOST_ON_DEVICE", most):
+            with patch.object(blocks, "MOST_ROWS", most):
                 fit_time(X[:WARM_UP], y[:WARM_UP], device="cuda")
                 seconds, _ = fit_time(X, y, device="cuda")
             line[f"{most} rows"] = 1e6 * seconds / rows

@@ -75,7 +75,7 @@ class DenseRows:
         sizes = np.arange(len(self) + 1) * (self.longest + ROW_COST)
         return list(cut(sizes, limit))
 
-    def take(self, order: NDArray[np.int64]) -> tuple[NDArray[Any], Rows]:
+    def block(self, order: NDArray[np.int64]) -> tuple[NDArray[Any], Rows]:
         """Some rows as a matrix and as rows with all features; consecutive ones are not copied."""
         first, count, width = order.item(0), order.size, self.longest
         consecutive = np.array_equal(order, np.arange(first, first + count))

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEWEST_WITH_RIVALS = 768  # few rows of a block share a rival
-MOST_ROWS, MOST_WITH_RIVALS, MOST_ON_DEVICE = 128, 256, 256
+MOST_ROWS, MOST_WITH_RIVALS = 128, 256
 FEWEST_ROWS = 8
 PRODUCTS, PRODUCTS_ON_DEVICE = 2.0**23, 2.0**27  # numbers in the products of one block
 CPU = "cpu"
@@ -52,7 +52,7 @@ def rows_in_block(features: int, columns: int, rivals: int | None, device: str) 
     """
     if device == CPU and features < (FEWEST_WITH_RIVALS if rivals else FEWEST_FEATURES):
         return 1
-    most = MOST_WITH_RIVALS if rivals else MOST_ROWS if device == CPU else MOST_ON_DEVICE
+    most = MOST_WITH_RIVALS if rivals else MOST_ROWS
     products = min(columns, rivals + 1) if rivals else columns
     numbers = PRODUCTS if device == CPU else PRODUCTS_ON_DEVICE
     return int(min(max(numbers / ((features + 1) * products), FEWEST_ROWS), most))
@@ -94,7 +94,7 @@ def _learn_any(task: BlockTask, examples: Examples, known: int) -> tuple[int, in
         size = task.model.table.shape[0]
         block = block_of(given, order, size, task.constant, task.dtype)
         return _learn_block(task, examples, block, known)
-    matrix, rows = given.take(order)
+    matrix, rows = given.block(order)
     own = examples._replace(
         rows=rows,
         codes=examples.codes[order],
