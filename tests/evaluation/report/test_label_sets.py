@@ -112,6 +112,20 @@ def test_labels_that_are_unknown_or_hostile(tmp_path):
     assert "1 label is unknown to the model" in page
 
 
+def test_of_many_labels_those_with_most_mistakes_come_first(tmp_path):
+    texts, sets = tickets(120)
+    rare = [{*each, f"rare{k % 40:02}"} for k, each in enumerate(sets)]
+    model = TextClassifier(random_state=0, threshold=0.5).fit(texts, rare)
+    found = write_report(model, texts, rare, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "The 20 labels with the most mistakes" in page
+    assert f"All {len(found.labels)} labels" in page
+    first = page[page.index("<tbody") : page.index("</tbody>")]
+    lacking = [int(each) for each in re.findall(r">(\d+)</a></td><td", first)]
+    assert len(re.findall("<tr>", first)) == 20
+    assert max(lacking) == max(round((1 - each.recall) * each.support) for each in found.labels)
+
+
 def test_wrong_labels_give_a_sentence(tmp_path):
     path, model = tmp_path / "page.html", fitted()
     with pytest.raises(DataError, match="give lists of labels"):

@@ -77,7 +77,7 @@ class Dataset:
         if isinstance(labels, LabelSets):
             raise DataError(
                 f"{self.name}: rows have several labels, but models are compared on rows with one "
-                "label each; train models, and compare what evaluate says of them"
+                "label each; train models, and compare what evaluate reports on them"
             )
         return np.asarray(labels)
 
