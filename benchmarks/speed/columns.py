@@ -1,7 +1,8 @@
 """What columns cost: a table of texts beside the same texts joined to one string per row.
 
-Both are learned and predicted in turns. What is printed is the median ratio of processor times.
-Without a file, each message that comes with sureline is cut into three columns.
+Both are learned and predicted in turns, all rows at once and some of them one by one. What is
+printed is the median ratio of processor times. Without a file, each message that comes with
+sureline is cut into three columns.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from text import read
 from sureline import TextClassifier
 
 NAMES = ("first", "second", "rest")
+SINGLE = 1000  # rows that are learned and predicted one by one
+WORK = ("learn", "predict", "learn_one", "predict_one")
 
 
 def cut(text: str) -> list[str]:
@@ -43,7 +46,10 @@ def main() -> None:
 
     given = {"joined string": (joined, None), "columns": (table, dict.fromkeys(NAMES, "text"))}
     models = {name: learn(*each) for name, each in given.items()}  # warms up, too
-    taken = {(what, name): list[float]() for what in ("learn", "predict") for name in given}
+    rows: dict[str, list[Any]] = {
+        "joined string": joined[:SINGLE].to_pylist(), "columns": table[:SINGLE].to_pylist()
+    }  # fmt: skip
+    taken = {(what, name): list[float]() for what in WORK for name in given}
     for _ in range(options.repeats):
         for name, each in given.items():
             begun = process_time()
@@ -52,10 +58,18 @@ def main() -> None:
             begun = process_time()
             models[name].predict(each[0])
             taken["predict", name].append(process_time() - begun)
-    print(f"{'':<8} {'':<14} {'seconds':>8} {'ratio':>7}")
+            begun = process_time()
+            for row, label in zip(rows[name], labels[:SINGLE], strict=False):
+                models[name].learn_one(row, label)
+            taken["learn_one", name].append(process_time() - begun)
+            begun = process_time()
+            for row in rows[name]:
+                models[name].predict_one(row)
+            taken["predict_one", name].append(process_time() - begun)
+    print(f"{'':<12} {'':<14} {'seconds':>8} {'ratio':>7}")
     for (what, name), times in taken.items():
         ratio = np.median(np.array(times) / np.array(taken[what, "joined string"]))
-        print(f"{what:<8} {name:<14} {min(times):>8.3f} {ratio:>7.3f}")
+        print(f"{what:<12} {name:<14} {min(times):>8.3f} {ratio:>7.3f}")
 
 
 if __name__ == "__main__":

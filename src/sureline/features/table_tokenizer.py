@@ -8,6 +8,7 @@ through the knots. That is done for the number and for its logarithm, with its s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -34,9 +35,12 @@ from sureline.kernels.text.table import JOIN_COLUMNS, SCALES
 from sureline.kernels.text.tokenizer import FIND_FINGERPRINTS
 
 COLUMNS = U(0xD6E8FEB86659FD93)  # what the fingerprint of a column's name is of
-KNOTS = np.arange(-3.0, 4.0)  # in standard deviations from the mean
+KNOTS = np.arange(-3.0, 4.0)  # in standard deviations from the mean, one apart
+FIRST, LAST = KNOTS.item(0), KNOTS.item(-1)
+LARGEST_INTEGER = 2**53  # of those that are floats, too
 SCALE_NAMES = ("", "log ")
 MISSING = "(missing)"
+ONE_ROW = np.ones(1, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,14 @@ class TableTokenizer(Tokenizer):
         salts, size = self._salts, len(rows)
         fields = [rows.field(at) for at, _ in self.named(TEXT)]
         parts = _interleaved(fields, salts.size, size)
-        found = self.words.read(parts, self._given(rows, salts.size), buffers)
+        return self._joined(parts, self._given(rows, salts.size), size, buffers)
+
+    def _joined(
+        self, parts: pa.Array, given: NamedFeatures | None, size: int, buffers: TokenizerBuffers
+    ) -> TokenizedTexts:
+        """The features of so many rows, from the texts of their columns and what else they have."""
+        salts = self._salts
+        found = self.words.read(parts, given, buffers)
         ends, indptr = found.indptr.copy(), np.zeros(size + 1, np.int64)
         seen = np.zeros(1, np.uint32)
         if self.bits:
@@ -95,9 +106,72 @@ class TableTokenizer(Tokenizer):
         )  # fmt: skip
         return TokenizedTexts(indptr, *found[1:6], NO_SPANS, ends, *self._prefixes)
 
-    def read_one(self, text: Any) -> TableRow:
-        """The features of one row, a dictionary, in the thread's buffers."""
-        return TableRow(self.read(self.as_rows([text])))
+    def read_one(self, text: Any, learn: bool = False) -> TableRow:
+        """The features of one row, a dictionary, in the thread's buffers.
+
+        With `learn`, its numbers are learned first.
+        """
+        plain = self._plain(text)
+        if plain is not None:
+            return TableRow(self._read_plain(*plain, learn))
+        row = self.as_rows([text])
+        return TableRow(self.read(self.learned(row, ONE_ROW) if learn else row))
+
+    def _plain(self, row: Any) -> tuple[pa.Array, list[str], list[float]] | None:
+        """The texts, names of categories and numbers of a row of plain Python values, or None."""
+        texts, categories, numbers = list[str](), list[str](), list[float]()
+        if type(row) is not dict:
+            return None
+        for name, kind in self.columns:
+            value = row.get(name, self)  # a value of no use, if there is none
+            missing, given = value is None, type(value)
+            if kind == NUMBER:
+                if not missing and given is not float and given is not int:
+                    return None
+                if given is int and abs(value) > LARGEST_INTEGER:
+                    return None
+                numbers.append(math.nan if missing else float(value))
+            elif not missing and given is not str:
+                return None
+            elif kind == TEXT:
+                texts.append(value or "")
+            else:
+                categories.append(f"{name}: {value or MISSING}")
+        if len(self.columns) > len(texts):
+            texts.append("")
+        try:
+            "".join(categories).encode()
+            return pa.array(texts, pa.large_string()), categories, numbers
+        except UnicodeEncodeError:
+            return None
+
+    def _read_plain(
+        self, texts: pa.Array, names: list[str], numbers: list[float], learn: bool
+    ) -> TokenizedTexts:
+        """The features of one row; they are those that `read` finds."""
+        values = [1.0] * len(names)
+        if numbers:
+            [found] = self.moments.standardized(np.array([numbers]), ONE_ROW if learn else None)
+            for (_, name), places in zip(self.named(NUMBER), found.tolist(), strict=True):
+                if math.isnan(places[0]):
+                    names.append(f"{name}: {MISSING}")
+                    values.append(1.0)
+                    continue
+                for scale, z in zip(SCALE_NAMES, places, strict=True):
+                    place = min(max(z, FIRST), LAST) - FIRST
+                    left = min(int(place), KNOTS.size - 2)
+                    right = place - left
+                    for knot, near in ((left, 1.0 - right), (left + 1, right)):
+                        if near > 0.0:
+                            names.append(f"{name}: {scale}{FIRST + knot:+g} sd")
+                            values.append(near)
+        given = None
+        if names:
+            offsets = np.zeros(len(texts) + 1, np.int64)
+            offsets[-1] = len(names)
+            spelled = pa.array(names, pa.large_string())
+            given = NamedFeatures(offsets, spelled, np.array(values, np.float32))
+        return self._joined(texts, given, 1, thread_buffers())
 
     def as_rows(self, X: Any) -> pa.StructArray:
         """Rows of the columns, as an Arrow array."""

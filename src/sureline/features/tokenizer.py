@@ -129,8 +129,11 @@ class Tokenizer:
         )
         return buffers.tokens(offsets.size, buffers.arrays.spans[: 4 * words].reshape(-1, 4))
 
-    def read_one(self, text: Any) -> Any:
-        """The features of one text, in the thread's buffers, without the spans of its words."""
+    def read_one(self, text: Any, learn: bool = False) -> Any:
+        """The features of one text, in the thread's buffers, without the spans of its words.
+
+        With `learn`, the numbers of a row of several columns are learned first.
+        """
         try:
             raw = text.encode()
         except UnicodeEncodeError:

@@ -102,7 +102,7 @@ class TextModel(LinearModel):
     def learn_one(self, text: Any, code: NDArray[np.int64], weight: float) -> None:
         """Learn one text of the class in column ``code[0]``."""
         columns, learner, lock = self.columns, self.learner, self.lock
-        single = self.tokenizer.read_one(text)
+        single = self.tokenizer.read_one(text, learn=True)
         tokens, state = single.tokens, self.state
         if columns.most_after(tokens.indptr.item(1)) >= state.features:
             features = columns.reserve(tokens, 0) + 1

@@ -1,6 +1,7 @@
 """Rows of several columns: texts, categories and numbers in one model."""
 
 import io
+import math
 import pickle
 
 import numpy as np
@@ -93,6 +94,35 @@ def test_any_split_of_a_stream_gives_the_same_model(options) -> None:
         single.learn_one(row, label)
     assert same(whole, parts)
     assert same(whole, single)
+
+
+@pytest.mark.parametrize("options", [{}, {"features": "hash", "bits": 8}, {"normalize": False}])
+def test_one_row_is_read_like_a_table_of_it(options) -> None:
+    kinds = {"amount": "number", "body": "text", "sender": "category", "subject": "text"}
+    for columns in (kinds, {"a": "text", "b": "text"}, {"n": "number"}, {"c": "category"}):
+        values = {
+            "text": ["Free prizes, free", "", None, "lone \udc80 surrogate", math.nan],
+            "category": ["ann", "", None, 7, True, math.nan, "\udc80", "(missing)"],
+            "number": [0, 12.5, None, "3", "", math.nan, math.inf, -1e300, 2**70, 7.0, False],
+        }
+        rows = [
+            {name: values[kind][k % len(values[kind])] for name, kind in columns.items()}
+            for k in range(24)
+        ]
+        labels = [str(k % 3) for k in range(24)]
+        one, many = (TextClassifier(columns=columns, **options) for _ in range(2))
+        for model in (one, many):
+            model.partial_fit(rows[:1], labels[:1], classes=["0", "1", "2"])
+        for row, label in zip(rows[1:], labels[1:], strict=True):
+            one.learn_one(row, label)
+            many.partial_fit([row], [label])
+            assert one.predict_one(row) == one.predict([row])[0]
+            found, expected = (model.predict_proba(rows) for model in (one, many))
+            assert np.array_equal(found, expected), row
+    for wrong, kind in (({"d": "x"}, DataError), ("a text", InvalidParameter)):
+        for use in (one.predict_one, lambda row: one.learn_one(row, "1")):
+            with pytest.raises(kind, match=r"the columns 'c'|there is no column 'c'"):
+                use(wrong)
 
 
 def test_two_threads_learn_what_one_does() -> None:

@@ -275,7 +275,7 @@ class TextClassifier(
     def _code(self, text: Any, label: Any, weight: Any) -> NDArray[np.int64] | None:
         """The column of a label, if there is nothing to check or to prepare for learning it."""
         model: TextModel | None = self.__dict__.get("model_")
-        if model is None or type(text) is not str or type(weight) is not float:
+        if model is None or type(text) is not self._row_type or type(weight) is not float:
             return None
         if not 0.0 < weight < math.inf or not model.fitted or model.columns.full:
             return None
