@@ -242,7 +242,7 @@ def test_forgotten_classes_leave_nothing() -> None:
 
 
 def test_memory_grows_with_pairs_alone() -> None:
-    texts, y = _many(2000, 1500)
+    texts, y = _many(3000, 1500)
     model = TextClassifier(random_state=0, max_iter=1).fit(texts, y)
     state = model.model_.state
     assert isinstance(state, SparseState)
@@ -280,3 +280,12 @@ def test_ids_are_no_classes() -> None:
     words = [f"w{k}" for k in range(60)]
     with pytest.warns(UserWarning, match="60 different labels in 60 rows, such as 'w0', 'w1'"):
         TextClassifier(random_state=0, max_iter=1).fit(words, words)
+
+
+@pytest.mark.parametrize("counts_first", [False, True])
+def test_rows_may_have_features_that_hold_most_of_all_pairs(counts_first):
+    labels = [f"label {k % 100}" for k in range(300)]
+    texts = [" ".join(f"word{j}" for j in range(20)) + f" own{k}" for k in range(300)]
+    options = {"features": "hash", "bits": 3, "max_iter": 1, "random_state": 0}
+    model = TextClassifier(class_storage="sparse", counts_first=counts_first, **options)
+    assert model.fit(texts, labels).n_seen_ == 300

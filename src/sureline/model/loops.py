@@ -329,7 +329,7 @@ class Loops(Scorer):
             known = rest.codes[rest.order[:done]].max(initial=-1) + 1
             state.used = max(state.used, int(known))
             rest = rest._replace(order=np.ascontiguousarray(rest.order[done:]))
-            state.grow_pool((several + 2) * (longest + 1))
+            state.grow_pool(rest.rows, int(rest.order[0]), several + 2)
             state.check_size(self.rule.name)
 
     @property
@@ -350,4 +350,4 @@ class Loops(Scorer):
             done = int(count(rows, codes, order, model, state.pairs, initial, most))
             order = np.ascontiguousarray(order[done:])
             if order.size:
-                state.grow_pool(2 * (rows.longest + 1))
+                state.grow_pool(rows, int(order[0]), 1)

@@ -95,9 +95,15 @@ class SparseState(State):
         PACK.loop(self.layout.dtype)(old, made)
         return replace(self, pairs=made)
 
-    def grow_pool(self, more: int) -> None:
-        """Pack the pairs into a pool that has capacity for so many more at least."""
-        self.pairs = self.packed(int(SLACK * self.n_pairs) + more).pairs
+    def grow_pool(self, rows: Any, row: int, more: int) -> None:
+        """Pack the pairs into a pool in which the features of a row can have so many `more` each.
+
+        A block that is full moves to the end of the pool, with twice its capacity.
+        """
+        features = rows.indices[rows.indptr[row] : rows.indptr[row + 1]].view(np.uint32)
+        lengths = self.pairs.lengths[features.astype(np.int64) + 1].astype(np.int64)
+        needed = int(np.maximum(2 * lengths, lengths + more).sum())
+        self.pairs = self.packed(int(SLACK * self.n_pairs) + needed).pairs
 
     def expanded(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """The row of each pair, and where it is in the pool; by row and then by class."""
