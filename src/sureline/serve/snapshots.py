@@ -44,8 +44,9 @@ class Snapshots:
             return
         self.number, self._time = number, time.monotonic()
         made = deepcopy(model), number
-        self._thread = Thread(target=self._write, args=made, name="snapshot", daemon=True)
-        self._thread.start()
+        thread = Thread(target=self._write, args=made, name="snapshot", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def wait(self) -> None:
         """Wait for the snapshot that is being written."""
