@@ -195,7 +195,7 @@ def test_contradictory_labels_shrink_a_scale_free_covariance_for_ever(blocks):
     assert (np.diag(matrix) > 0.0).all()
 
 
-@settings(max_examples=several(300, 20), deadline=None)
+@settings(max_examples=several(300, 6), deadline=None)
 @given(
     st.sampled_from([rule for rule in FULL if not rule.scale_free]),
     st.sampled_from(SCHEMES),
@@ -222,4 +222,5 @@ def test_no_covariance_with_a_negative_eigenvalue_is_used_silently(
     for matrix in model.model_.state.covariance[: classes if classes > 2 else 1]:
         assert np.array_equal(matrix, matrix.T)
         values = np.linalg.eigvalsh(matrix)
-        assert values[0] >= -1e-13 * values[-1]
+        # Differences from the initial variance of 1 are rounded.
+        assert values[0] >= -1e-12 * max(values[-1], 1.0)

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 from browser_pages import look
+from cases import slow
 from serve_runs import NEW
 
 from sureline.serve.authentication import Tokens
@@ -38,7 +39,7 @@ def test_the_api_page_has_every_endpoint(browser, served, tmp_path):
         assert f"<code>{path}</code>" in shown
 
 
-@pytest.mark.parametrize("page", ["", "docs"])
+@pytest.mark.parametrize("page", ["", *slow("docs")])
 def test_pages_ask_for_a_token(browser, serve, tmp_path, page):
     path = tmp_path / "tokens"
     path.write_text("read ann 0123456789abcdef")

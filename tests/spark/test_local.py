@@ -50,6 +50,7 @@ def test_training_is_a_merge_of_partitions_and_prediction_that_of_the_library(sp
     np.testing.assert_allclose(chances, model.classifier.predict_proba(texts), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_texts_with_several_labels_are_learned_and_predicted(spark):
     from sureline.spark import SurelineClassifier
 
@@ -73,6 +74,7 @@ def test_texts_with_several_labels_are_learned_and_predicted(spark):
     assert [tuple(row.prediction) for row in found] == model.classifier.predict(texts).tolist()
 
 
+@pytest.mark.slow
 def test_rows_of_several_columns_are_learned_predicted_and_stored(spark, tmp_path):
     from sureline.spark import SurelineClassifier, SurelineModel
 

@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 from browser_pages import HEIGHT, WIDTH, Site, look
+from cases import slow
 
 from sureline import TextClassifier
 from sureline.evaluation import write_report
@@ -40,7 +41,8 @@ frame.onload = () => {
 
 
 @pytest.mark.parametrize(
-    ("width", "sets"), [(400, False), (500, False), (1200, False), (400, True)]
+    ("width", "sets"),
+    [(400, False), pytest.param(500, False, marks=pytest.mark.slow), (1200, False), (400, True)],
 )
 def test_tables_scroll_and_the_page_does_not(browser, width, sets, tmp_path):
     (tmp_path / "web").mkdir()
@@ -59,7 +61,7 @@ def test_tables_scroll_and_the_page_does_not(browser, width, sets, tmp_path):
     assert (int(scrolling) > 0) == (width < 1000)
 
 
-@pytest.mark.parametrize("sets", [False, True])
+@pytest.mark.parametrize("sets", [False, *slow(True)])
 def test_a_report_in_a_browser(browser, sets, tmp_path):
     (tmp_path / "web").mkdir()
     with Site(tmp_path / "web") as site:
