@@ -51,12 +51,14 @@ def examples(classes, n=300, d=24, density=1.0, seed=0):
     return X, y, rng.uniform(0.1, 1.0, n)
 
 
-def apart(one, other):
+def apart(one, other, ties=0):
     """The largest relative distance of what two models have learned, whose counts must be equal.
 
-    Of rules that begin with small steps, rounding decides whether the smallest are made.
+    Rounding decides who wins `ties`, rows of which two classes have the same score, and of rules
+    that begin with small steps, whether the smallest are made.
     """
-    assert (one.n_seen_, one.n_mistakes_) == (other.n_seen_, other.n_mistakes_)
+    assert one.n_seen_ == other.n_seen_
+    assert abs(one.n_mistakes_ - other.n_mistakes_) <= ties
     if isinstance(one, AROWClassifier | NHERDClassifier):
         assert one.n_updates_ == other.n_updates_
     found = [
@@ -120,7 +122,8 @@ def test_blocks_equal_one_row_at_a_time(
         model.partial_fit(X[:40], y[:40], sample_weight=weight[:40])
         models.append(model.partial_fit(X[40:], y[40:], sample_weight=weight[40:]))
     one_by_one, ours = models
-    assert apart(ours, one_by_one) < 1e-10
+    ties = int(density < 1.0 and not fit_intercept)  # rows of one feature
+    assert apart(ours, one_by_one, ties) < 1e-10
     assert distance(ours.predict_proba(X), one_by_one.predict_proba(X)) < 1e-10
     for matrix in ours.model_.state.covariance:
         assert np.array_equal(matrix, matrix.T)
